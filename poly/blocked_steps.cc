@@ -291,7 +291,8 @@ class BlockedStepsPlanner {
     }
     std::vector<NestTree> parts{std::move(body)};
     for (const Product& p : products_)
-      parts.push_back(tile_nest(far_path(p), within_tile(step()), far(p, blocks_)));
+      parts.push_back(tile_nest({{tiles_of(row()), shared()}, {tiles_of(lane())}},
+                                within_tile(step()), far(p, blocks_)));
     return schedule::nest_sequence(std::move(parts));
   }
 
@@ -312,14 +313,6 @@ class BlockedStepsPlanner {
   }
 
   LoopKind shared() const { return has_threads_ ? LoopKind::Parallel : LoopKind::Serial; }
-
-  // Where the steps stay below the row, a tile of rows that has none is copied into registers and
-  // back all the same, beside threads that read these rows: threads share its columns then.
-  NestPath far_path(const Product& p) const {
-    const bool is_by_rows = p.bound != p.row;
-    return {{tiles_of(row()), is_by_rows ? shared() : LoopKind::Serial},
-            {tiles_of(lane()), is_by_rows ? LoopKind::Serial : shared()}};
-  }
 
   NestTree mid_nest(const Product& p) const {
     const std::string blocks = tiles_of(bounded(p)), panels = within_tile(bounded(p));

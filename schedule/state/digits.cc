@@ -42,7 +42,9 @@ std::vector<Constraint> project(const State& state, const ScheduledStatement& s,
     if (!c.expr.is_constant() && std::ranges::find(projected, c) == projected.end())
       projected.push_back(c);
   };
-  for (const Constraint& c : loop_constraints(s)) {
+  for (const Constraint& each : loop_constraints(s)) {
+    // A quotient may not need its inner loops: (24*i.o + i.i) // 288 is i.o // 12.
+    const Constraint c{ir::simplified(each.expr, ranges), each.equality};
     // A constraint without inner loops stays as it is. In any other the inner loops' part is
     // replaced by the most that it can be: e + inner >= 0 implies e + max(inner) >= 0.
     if (ir::parts_of(c.expr, inner).with == Affine(0)) {
