@@ -132,7 +132,8 @@ class CudaExecutor final : public Executor {
     });
   }
 
-  // A run in a caller's stream comes to its end; what it found is kept for who waits.
+  // A run in a caller's stream comes to its end; what it found is kept for who waits. An error
+  // of the device is everybody's, and nothing is to follow it.
   void settle(CudaRun& run) {
     if (!run.is_open) return;
     try {
@@ -141,6 +142,8 @@ class CudaExecutor final : public Executor {
         run.is_open = false;
         steps_.check_statuses(run);
       });
+    } catch (const CudaError&) {
+      throw;
     } catch (const UserError&) {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (!late_) late_ = std::current_exception();

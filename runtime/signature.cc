@@ -5,10 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <sstream>
+#include <string_view>
 #include <vector>
 
 #include "support/system_error.h"
@@ -16,7 +17,6 @@
 namespace polyte::runtime {
 namespace {
 
-constexpr const char* kSecretHeader = "polyte secret key v1";
 constexpr const char* kPublicHeader = "polyte public key v1";
 constexpr const char* kSignatureHeader = "polyte signature v1";
 // Stands in front of the digest in what is signed, so that a signature of ours cannot be taken
@@ -55,28 +55,45 @@ std::string to_hex(const std::array<unsigned char, N>& bytes) {
 }
 
 template <std::size_t N>
-bool from_hex(const std::string& text, std::array<unsigned char, N>& bytes) {
+bool from_hex(std::string_view text, std::array<unsigned char, N>& bytes) {
   std::size_t count = 0;
   return text.size() == 2 * N &&
          sodium_hex2bin(bytes.data(), N, text.data(), text.size(), nullptr, &count, nullptr) == 0 &&
          count == N;
 }
 
-// The lines of a small text file behind its header.
-std::vector<std::string> lines_of(const std::string& path, const std::string& header) {
-  constexpr std::uint64_t kMost = 1 << 16;
-  FileContent file(path);
-  if (file.size() > kMost) refuse_file(path, "is too large for keys or a signature");
-  const Bytes bytes = file.all();
-  std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  std::string line;
-  if (!std::getline(text, line) || line != header)
-    refuse_file(path, "does not begin with '" + header + "'");
-  std::vector<std::string> lines;
-  while (std::getline(text, line))
-    if (!line.empty()) lines.push_back(line);
-  return lines;
-}
+// A small text file. It may be of a secret key: lines are parts of the one copy in memory, which
+// is overwritten when this is destroyed.
+class TextFile {
+ public:
+  explicit TextFile(const std::string& path) : file_(path) {
+    constexpr std::uint64_t kMost = 1 << 16;
+    if (file_.size() > kMost) refuse_file(path, "is too large for keys or a signature");
+    bytes_ = file_.all();
+  }
+  ~TextFile() { sodium_memzero(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
+  TextFile(const TextFile&) = delete;
+  TextFile& operator=(const TextFile&) = delete;
+
+  // Those behind the header, without empty ones.
+  std::vector<std::string_view> lines(std::string_view header) const {
+    std::string_view rest(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    std::vector<std::string_view> found;
+    while (!rest.empty()) {
+      found.push_back(rest.substr(0, rest.find('\n')));
+      rest.remove_prefix(std::min(found.back().size() + 1, rest.size()));
+    }
+    if (found.empty() || found.front() != header)
+      refuse_file(file_.path(), "does not begin with '" + std::string(header) + "'");
+    found.erase(found.begin());
+    std::erase(found, std::string_view());
+    return found;
+  }
+
+ private:
+  FileContent file_;
+  Bytes bytes_;
+};
 
 // Signed is the context and a digest, not the file itself: Ed25519 signs in two passes over its
 // message, which here is 83 bytes.
@@ -104,7 +121,8 @@ void write_new(const std::string& path, const std::string& text, mode_t mode) {
 }
 
 void read_secret_key(const std::string& path, SecretKey& key) {
-  const std::vector<std::string> lines = lines_of(path, kSecretHeader);
+  const TextFile file(path);
+  const std::vector<std::string_view> lines = file.lines(kSecretKeyHeader);
   if (lines.size() != 1 || !from_hex(lines[0], key.bytes)) refuse_file(path, "is no secret key");
 }
 
@@ -114,7 +132,8 @@ struct NamedSignature {
 };
 
 NamedSignature read_signature(const std::string& path) {
-  const std::vector<std::string> lines = lines_of(path, kSignatureHeader);
+  const TextFile file(path);
+  const std::vector<std::string_view> lines = file.lines(kSignatureHeader);
   NamedSignature read;
   if (lines.size() != 2 || !from_hex(lines[0], read.key) || !from_hex(lines[1], read.signature))
     refuse_file(path, "is no signature");
@@ -125,10 +144,12 @@ NamedSignature read_signature(const std::string& path) {
 // whichever key is asked for.
 bool lists_key(const std::string& path, const PublicKey& key) {
   bool found = false;
-  for (const std::string& line : lines_of(path, kPublicHeader)) {
+  const TextFile file(path);
+  for (const std::string_view line : file.lines(kPublicHeader)) {
     PublicKey listed{};
     if (!from_hex(line, listed))
-      refuse_file(path, "has the line '" + line.substr(0, 80) + "', which is no public key");
+      refuse_file(path,
+                  "has the line '" + std::string(line.substr(0, 80)) + "', which is no public key");
     found = found || listed == key;
   }
   return found;
@@ -141,9 +162,14 @@ void make_keys(const std::string& stem) {
   PublicKey open{};
   SecretKey secret;
   crypto_sign_keypair(open.data(), secret.bytes.data());
-  std::string text = std::string(kSecretHeader) + "\n" + to_hex(secret.bytes) + "\n";
+  // The text is a second copy of the secret, in a place that is overwritten: it must not grow any
+  // more when it holds it.
+  std::string text = std::string(kSecretKeyHeader) + "\n";
+  const std::size_t at = text.size();
+  text.resize(at + 2 * secret.bytes.size() + 1);
+  sodium_bin2hex(text.data() + at, text.size() - at, secret.bytes.data(), secret.bytes.size());
+  text.back() = '\n';  // in place of the terminating zero
   write_new(stem + ".key", text, 0600);
-  // The text is a second copy of the secret.
   sodium_memzero(text.data(), text.size());
   try {
     write_new(stem + ".pub", std::string(kPublicHeader) + "\n" + to_hex(open) + "\n", 0666);

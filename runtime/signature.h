@@ -17,6 +17,9 @@
 
 namespace polyte::runtime {
 
+// The first line of the file of a secret key.
+inline constexpr const char* kSecretKeyHeader = "polyte secret key v1";
+
 // Writes `stem`.key, which only its owner may read, and `stem`.pub. UserError where one is
 // there already.
 void make_keys(const std::string& stem);

@@ -207,6 +207,9 @@ bool inflate_all(Bytes from, std::vector<std::byte>& to) {
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
   constexpr std::size_t kPiece = std::size_t{1} << 30;
+  // A member of no bytes has no memory, and zlib takes no null for it.
+  std::byte none{};
+  std::byte* const begin = to.empty() ? &none : to.data();
   std::size_t fed = 0;
   std::size_t made = 0;
   int status = Z_OK;
@@ -215,7 +218,7 @@ bool inflate_all(Bytes from, std::vector<std::byte>& to) {
     const std::size_t out = std::min(kPiece, to.size() - made);
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(from.data() + fed));
     stream.avail_in = static_cast<uInt>(in);
-    stream.next_out = reinterpret_cast<Bytef*>(to.data() + made);
+    stream.next_out = reinterpret_cast<Bytef*>(begin + made);
     stream.avail_out = static_cast<uInt>(out);
     status = inflate(&stream, Z_NO_FLUSH);
     fed += in - stream.avail_in;

@@ -408,5 +408,5 @@ constexpr polyte_compiler_api kApi{sizeof(polyte_compiler_api),
 }  // namespace
 
 const polyte_compiler_api* polyte_compiler_get_api(uint32_t version) {
-  return version <= POLYTE_COMPILER_API_VERSION ? &kApi : nullptr;
+  return version >= 1 && version <= POLYTE_COMPILER_API_VERSION ? &kApi : nullptr;
 }

@@ -148,7 +148,7 @@ typedef struct polyte_compiler_api {
                           const int64_t* sizes, int32_t size_count, polyte_failure** failure);
 } polyte_compiler_api; /* fetched by polyte_compiler_get_api */
 
-/* The table, or null when the library is older than `version`. */
+/* The table, or null when the library is older than `version`, of which the first is 1. */
 const polyte_compiler_api* polyte_compiler_get_api(uint32_t version);
 
 #ifdef __cplusplus

@@ -62,6 +62,9 @@ void add_param_option(const Verb& verb, std::vector<std::string>& params);
 void add_templates_option(const Verb& verb, std::string& folder);
 // The script of a file, its params filled.
 schedule::Script load_script(const std::string& path, const std::vector<std::string>& params);
+// That each of several scripts is for one of the programs, and none has two. UserError(Usage).
+void check_scripts(const ScheduleOptions& options,
+                   const std::vector<std::shared_ptr<const ir::Program>>& programs);
 // Options of a kernel whose Program is `program`; `script` receives the parsed file that applies to
 // it, if any.
 driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::Program& program,
@@ -73,6 +76,8 @@ struct OperatorOptions {           // where a Program comes from
   std::string dtype;               // empty: f32 in index notation, f64 in C
 };
 void add_operator_options(const Verb& verb, OperatorOptions& options);
+// The sizes of --shape by name. UserError(Usage) with all that is wrong.
+ir::Values parse_sizes(const std::vector<std::string>& shape);
 // Every program of the file with sizes bound, or the one of the notation. UserError lists all sizes
 // that lack. `open` receives the programs as they are before that.
 std::vector<std::shared_ptr<const ir::Program>> load_programs(

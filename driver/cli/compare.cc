@@ -120,9 +120,9 @@ Lines wrapped(const Lines& lines, std::size_t width) {
 // One column a contender; a title and the lines of each.
 class SideBySide {
  public:
-  // Columns share 104 characters, but none has fewer than 28.
+  // Columns share 104 characters, 3 of each between it and the next, but none has fewer than 28.
   explicit SideBySide(std::size_t contenders)
-      : width_(std::max<std::size_t>(28, 104 / contenders - 3)) {}
+      : width_(std::max<std::size_t>(31, 104 / contenders) - 3) {}
 
   void add(std::string title, const std::vector<Lines>& cells) {
     std::vector<Lines> columns;

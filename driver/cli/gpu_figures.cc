@@ -6,7 +6,6 @@
 #include <set>
 
 #include "codegen/nvptx/assembler.h"
-#include "driver/cli/cli.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -243,6 +242,12 @@ nlohmann::json access_json(const Access& a) {
           {"cost", a.cost},           {"ideal", a.ideal}};
 }
 
+// A number of an artifact's report, which may be a stranger's; 0 where it has none.
+int number_of(const nlohmann::json& kernel, const char* key) {
+  const auto found = kernel.find(key);
+  return found != kernel.end() && found->is_number_integer() ? found->get<int>() : 0;
+}
+
 }  // namespace
 
 // What no device is needed for: the loops are counted, PTX is assembled and not run, accesses are
@@ -264,7 +269,8 @@ GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target&
     add_assembled(codegen::assemble_ptx(object.device, target.machine), figures);
   else
     figures.messages.emplace_back("no ptxas and no libnvJitLink: registers are not known");
-  figures.machine_code_ms = milliseconds_since(start);
+  figures.machine_code_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   // Where accesses go depends on what is open.
   if (!kernel.kernel.program.params.empty()) return figures;
   const ir::LoopProgram& program = kernel.kernel.program;
@@ -298,10 +304,10 @@ GpuFigures gpu_figures(const runtime::Artifact& artifact) {
   for (const nlohmann::json& module : report["device"]) {
     if (!module.is_object()) continue;
     for (const nlohmann::json& one : module.value("kernels", nlohmann::json::array()))
-      if (one.is_object())
-        said.kernels.push_back({one.value("name", ""), one.value("registers", 0),
-                                one.value("stack_bytes", 0), one.value("spill_store_bytes", 0),
-                                one.value("spill_load_bytes", 0)});
+      if (one.is_object() && one.contains("name") && one["name"].is_string())
+        said.kernels.push_back({one["name"].get<std::string>(), number_of(one, "registers"),
+                                number_of(one, "stack_bytes"), number_of(one, "spill_store_bytes"),
+                                number_of(one, "spill_load_bytes")});
     for (const nlohmann::json& message : module.value("messages", nlohmann::json::array()))
       if (message.is_string()) said.messages.push_back(message.get<std::string>());
   }

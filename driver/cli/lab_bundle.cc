@@ -17,9 +17,17 @@ struct BundleVerb {
   std::string folder, output;
 };
 
+// results.zip of results and of results/; a dot in a folder's name begins no ending.
+std::string path_beside(const std::string& folder) {
+  fs::path path = fs::path(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::error_code ignored;  // a folder that is not there is refused by write_bundle
+  if (path.filename() == "." || path.filename() == "..") path = fs::canonical(path, ignored);
+  return path.string() + ".zip";
+}
+
 int run_lab_bundle(const BundleVerb& verb) {
-  const std::string path =
-      verb.output.empty() ? fs::path(verb.folder).replace_extension(".zip").string() : verb.output;
+  const std::string path = verb.output.empty() ? path_beside(verb.folder) : verb.output;
   lab::write_bundle(verb.folder, path);
   std::cout << path << ": " << fs::file_size(path) << " bytes; polyte lab reproduce " << path
             << "\n";

@@ -1,7 +1,6 @@
 // polyte lab ablate, path: what the lines of a script are worth. polyte diff: two scripts
 // in words and nests.
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <iostream>
 
@@ -25,28 +24,12 @@ struct WhyVerb {
   bool quiet = false;
 };
 
-// Sizes by name, as an experiment's file would have them.
-lab::Sizes sizes_of(const std::vector<std::string>& shape) {
-  lab::Sizes sizes;
-  for (const std::string& item : shape) {
-    const std::size_t at = item.find('=');
-    std::int64_t value = 0;
-    const char *begin = item.data() + at + 1, *end = item.data() + item.size();
-    if (at == std::string::npos || std::from_chars(begin, end, value).ptr != end || begin == end ||
-        value < 0)
-      throw UserError(ExitStatus::Usage,
-                      "--shape " + item + ": expected NAME=SIZE with a size that is not negative");
-    sizes[item.substr(0, at)] = value;
-  }
-  return sizes;
-}
-
 // As many processes as are asked for, least and most: all variants are measured equally long.
 lab::Subject subject_of(const WhyVerb& verb) {
   lab::Subject subject;
   subject.source = verb.program;
   subject.dtype = verb.dtype;
-  subject.sizes = sizes_of(verb.shape);
+  subject.sizes = parse_sizes(verb.shape);
   subject.threads = verb.threads;
   if (!(verb.round_ms > 0 && verb.round_ms <= 10000))
     throw UserError(ExitStatus::Usage,

@@ -347,6 +347,7 @@ int run_op(const OpOptions& options) {
     throw UserError(ExitStatus::Usage, "--artifact: " + options.source.source + " has " +
                                            std::to_string(programs.size()) +
                                            " programs, an artifact holds one");
+  check_scripts(options.schedule, programs);
   check_files(options, programs);
   require_data(options.data);
   for (std::size_t i = 0; i < programs.size(); ++i)

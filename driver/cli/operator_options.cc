@@ -3,6 +3,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "driver/cli/file_hints.h"
@@ -26,26 +27,6 @@ std::string size_problem(const std::string& text, std::int64_t& value) {
   if (error != std::errc() || stop != end)
     return "expected NAME=SIZE with a whole number, got '" + text + "'";
   return value < 0 ? "expected NAME=SIZE with a size that is not negative" : "";
-}
-
-ir::Values parse_sizes(const std::vector<std::string>& items) {
-  ir::Values sizes;
-  std::vector<std::string> problems;
-  for (const std::string& item : items) {
-    const std::size_t at = item.find('=');
-    std::int64_t value = 0;
-    std::string problem;
-    if (at == std::string::npos || at == 0) {
-      problem = "expected NAME=SIZE, such as m=512,n=512";
-    } else {
-      problem = size_problem(item.substr(at + 1), value);
-      if (problem.empty() && !sizes.try_emplace(item.substr(0, at), value).second)
-        problem = "'" + item.substr(0, at) + "' is given twice";
-    }
-    if (!problem.empty()) problems.push_back("--shape " + item + ": " + problem);
-  }
-  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
-  return sizes;
 }
 
 // Names of types that other libraries have: C's, PyTorch's, and those of papers.
@@ -165,6 +146,26 @@ void add_operator_options(const Verb& verb, OperatorOptions& options) {
               "element type of index notation (else f32), and DATA_TYPE in C (else f64)");
 }
 
+ir::Values parse_sizes(const std::vector<std::string>& shape) {
+  ir::Values sizes;
+  std::vector<std::string> problems;
+  for (const std::string& item : shape) {
+    const std::size_t at = item.find('=');
+    std::int64_t value = 0;
+    std::string problem;
+    if (at == std::string::npos || at == 0) {
+      problem = "expected NAME=SIZE, such as m=512,n=512";
+    } else {
+      problem = size_problem(item.substr(at + 1), value);
+      if (problem.empty() && !sizes.try_emplace(item.substr(0, at), value).second)
+        problem = "'" + item.substr(0, at) + "' is given twice";
+    }
+    if (!problem.empty()) problems.push_back("--shape " + item + ": " + problem);
+  }
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
+  return sizes;
+}
+
 // The message is a command that can be completed: known sizes with their values, others as
 // SIZE.
 void require_sizes(const ir::Program& program, const ir::Values& known) {
@@ -270,6 +271,24 @@ schedule::Script load_script(const std::string& path, const std::vector<std::str
   schedule::Script script = schedule::read_script(path);
   schedule::fill(script, values);
   return script;
+}
+
+// A single script is not looked at: replay says what is wrong with it, with its line.
+void check_scripts(const ScheduleOptions& options,
+                   const std::vector<std::shared_ptr<const ir::Program>>& programs) {
+  if (options.scripts.size() < 2) return;
+  std::vector<std::string> names, problems;
+  for (const auto& program : programs) names.push_back(program->name);
+  std::map<std::string, std::string> script_of;  // by the program's name
+  for (const std::string& path : options.scripts) {
+    const std::string name = load_script(path, options.params).program;
+    if (std::ranges::find(names, name) == names.end())
+      problems.push_back(path + ": the script is for program '" + name + "', expected one of " +
+                         join_words(names) + did_you_mean(name, names));
+    else if (const auto [first, is_new] = script_of.try_emplace(name, path); !is_new)
+      problems.push_back(path + ": a second script for '" + name + "', which has " + first->second);
+  }
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
 // Of several scripts the one for this Program; a single one is taken whatever its header says, so

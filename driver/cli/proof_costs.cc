@@ -111,7 +111,8 @@ void print_proof_costs(const std::vector<ProofCost>& costs, bool json) {
   for (const ProofCost& cost : costs) {
     const std::vector<double> times = directive_times(cost);
     all.insert(all.end(), times.begin(), times.end());
-    finals.push_back(cost.final_milliseconds);
+    // Where there is no script nothing was proved, which is no proof of 0 ms.
+    if (cost.declined.empty()) finals.push_back(cost.final_milliseconds);
     rows.push_back(cost_json(cost));
     if (!json)
       std::printf("%-32s %-10s %10zu %10.2f %10.2f %10.2f\n", cost.program.c_str(),

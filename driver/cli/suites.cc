@@ -91,20 +91,34 @@ std::vector<lab::ArmSpec> arms_of(const SuitesVerb& verb) {
   return arms;
 }
 
+// Texts are empty where there is nothing to say.
+nlohmann::ordered_json to_json(const lab::Suite& suite,
+                               const std::vector<lab::SuiteFinding>& findings) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const lab::SuiteFinding& finding : findings)
+    rows.push_back({{"row", finding.row},
+                    {"arm", finding.arm},
+                    {"problem", finding.problem},
+                    {"declined", finding.declined}});
+  return {{"name", suite.name}, {"checks", rows}};
+}
+
 // What an arm declines is no failure; what it computes wrongly is.
-int check_one(const lab::Suite& suite, const std::vector<lab::ArmSpec>& arms) {
+int check_one(const lab::Suite& suite, const std::vector<lab::ArmSpec>& arms, bool json) {
   std::size_t wrong = 0, declined = 0;
+  std::ostringstream lines;
   const std::vector<lab::SuiteFinding> findings = lab::check_suite(suite, arms);
   for (const lab::SuiteFinding& finding : findings) {
     if (finding.problem.empty() && finding.declined.empty()) continue;
     ++(finding.problem.empty() ? declined : wrong);
-    std::cout << suite.name << "/" << finding.row << ", " << finding.arm << ": " << finding.problem
-              << finding.declined << "\n";
+    lines << suite.name << "/" << finding.row << ", " << finding.arm << ": " << finding.problem
+          << finding.declined << "\n";
   }
-  std::cout << suite.name << ": " << findings.size() - wrong - declined << " of " << findings.size()
-            << " programs compute what the interpreter does at reduced sizes";
-  if (declined > 0) std::cout << ", " << declined << " cannot be had";
-  std::cout << "\n";
+  lines << suite.name << ": " << findings.size() - wrong - declined << " of " << findings.size()
+        << " programs compute what the interpreter does at reduced sizes";
+  if (declined > 0) lines << ", " << declined << " cannot be had";
+  lines << "\n";
+  std::cout << (json ? to_json(suite, findings).dump(1) + "\n" : lines.str());
   return wrong == 0 ? 0 : static_cast<int>(ExitStatus::Refused);
 }
 
@@ -116,7 +130,7 @@ int run_suites(const SuitesVerb& verb) {
     return list_suites(verb.json);
   }
   const lab::Suite suite = lab::read_suite(verb.name, "");
-  if (verb.check || !verb.arms.empty()) return check_one(suite, arms_of(verb));
+  if (verb.check || !verb.arms.empty()) return check_one(suite, arms_of(verb), verb.json);
   if (verb.json) return std::cout << to_json(suite).dump(1) << "\n", 0;
   std::cout << suite.title << "\n" << suite.source << "\n\n";
   std::vector<lab::Cells> cells;

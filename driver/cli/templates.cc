@@ -66,7 +66,22 @@ int copy(const std::string& folder) {
   return 0;
 }
 
+// A name, --json and -o each ask for something else.
+void check_combination(const TemplatesOptions& options) {
+  std::vector<std::string> problems;
+  if (options.json && !options.name.empty())
+    problems.push_back("--json: the table of all templates, expected no name, got '" +
+                       options.name + "'");
+  if (!options.output.empty() && (options.json || !options.name.empty()))
+    problems.push_back("-o " + options.output + ": copies all templates, expected no " +
+                       (options.json ? "--json" : "name, got '" + options.name + "'"));
+  if (!options.output.empty() && !options.folder.empty())
+    problems.push_back("-o " + options.output + ": copies our templates, expected no --templates");
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
+}
+
 int run(const TemplatesOptions& options) {
+  check_combination(options);
   if (!options.output.empty()) return copy(options.output);
   const auto given = schedule::load_templates(options.folder);
   const schedule::TemplateSet& set = given ? *given : schedule::own_templates();

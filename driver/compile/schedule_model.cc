@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "driver/compile/parallel_jobs.h"
@@ -125,7 +126,14 @@ void check_scripts_used(const ScheduledModel& model, const ModelOptions& options
     const std::string problem = missing_kernel(model, group);
     if (!problem.empty()) problems.push_back(who + ": " + problem);
   };
-  for (const NamedScript& script : options.scripts) check(script.origin, script.script.program);
+  std::map<std::string, std::string> script_of;  // by the group's name
+  for (const NamedScript& script : options.scripts) {
+    const std::string& group = script.script.program;
+    check(script.origin, group);
+    if (const auto [first, is_new] = script_of.try_emplace(group, script.origin); !is_new)
+      problems.push_back(script.origin + ": a second script for '" + group + "', which has " +
+                         first->second);
+  }
   for (const auto& [name, scheduler] : options.group_schedulers)
     check("--schedule " + name + "=" + to_string(scheduler), name);
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);

@@ -64,7 +64,8 @@ std::int64_t ArrayScope::points(const std::set<std::size_t>& axes) const {
   std::int64_t count = 1;
   for (const std::size_t i : axes) {
     if (count > kMostPoints) break;
-    count *= axes_[i].count;
+    // Cut off, so that the product fits in 64 bits: one axis may be as long as 2^40.
+    count *= std::min(axes_[i].count, kMostPoints + 1);
   }
   return count;
 }

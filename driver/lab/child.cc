@@ -1,10 +1,14 @@
 #include "driver/lab/child.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <string_view>
 
 #include "driver/lab/process.h"
 
@@ -14,20 +18,34 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostLine = 64U << 20U;
 
-// Lines until the end of the stream; false where the time is over before.
-bool read_lines(int file, Clock::time_point until,
-                const std::function<void(const std::string&)>& take) {
+// What the child takes of the rest of its input; false where there is nothing more to write.
+bool write_some(int file, std::string_view& rest) {
+  const ssize_t done = write_quietly(file, rest);
+  if (done < 0) return errno == EAGAIN || errno == EINTR;  // else it has ended: its status says why
+  rest.remove_prefix(static_cast<std::size_t>(done));
+  return !rest.empty();
+}
+
+// Writes the input and reads lines until the end of the child's stream, in whichever order the
+// child takes and gives them; false where the time is over before.
+bool exchange(Pipe& in, std::string_view input, int file, Clock::time_point until,
+              const std::function<void(const std::string&)>& take) {
   std::string open;
   char buffer[1U << 16U];
+  // A child that does not read its input must not hold us.
+  fcntl(in.ends[1], F_SETFL, O_NONBLOCK);
+  if (input.empty()) in.close_end(1);
   // Polls for a second at most, so that the limit is kept although nothing comes.
   while (true) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
     // A line that never ends is not a record, and would take all memory.
     if (left <= 0 || open.size() > kMostLine) return false;
-    pollfd waiting{file, POLLIN, 0};
-    const int ready = poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left, 1000)));
-    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    // poll passes over the second one where it is closed, and so is -1.
+    pollfd waiting[] = {{file, POLLIN, 0}, {in.ends[1], POLLOUT, 0}};
+    if (poll(waiting, 2, static_cast<int>(std::min<std::int64_t>(left, 1000))) <= 0) continue;
+    if (waiting[1].revents != 0 && !write_some(in.ends[1], input)) in.close_end(1);
+    if (waiting[0].revents == 0) continue;
     const ssize_t count = read(file, buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return true;
@@ -48,11 +66,8 @@ std::string run_child(const std::vector<std::string>& command, const std::string
   const pid_t child = start_process(command, in, out);
   out.close_end(1);
   in.close_end(0);
-  // The input is written whole before anything is read: it has to be short enough for a pipe,
-  // or the child has to read it before it answers much.
-  write_all(in.ends[1], input);
+  const bool in_time = exchange(in, input, out.ends[0], until, take);
   in.close_end(1);
-  const bool in_time = read_lines(out.ends[0], until, take);
   if (!in_time) kill(child, SIGKILL);
   const int status = wait_for(child);
   if (!in_time)

@@ -129,11 +129,12 @@ void add_grid(const toml::table& table, Problems& problems, std::vector<Sizes>& 
     std::vector<Sizes> longer;
     for (const Sizes& one : grid)
       for (const std::int64_t value : values) {
-        if (longer.size() >= kMostSizes) break;
+        // One combination too many is kept, to be reported below.
+        if (longer.size() > kMostSizes) break;
         longer.push_back(one);
         longer.back()[std::string(key.str())] = value;
       }
-    if (longer.size() >= kMostSizes)
+    if (longer.size() > kMostSizes)
       return problems.add(table.source(),
                           "more than " + std::to_string(kMostSizes) + " combinations of sizes");
     // A size whose values were wrong has left none: it is passed over, for it has been

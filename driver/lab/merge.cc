@@ -1,5 +1,6 @@
 #include "driver/lab/merge.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -37,6 +38,7 @@ class Merger {
       throw UserError(ExitStatus::Usage,
                       folder + ": its plan is another one: only runs of one plan are joined");
     const Records records = read_records(folder, own);
+    check_contexts(folder, records);
     check_build(folder, records);
     check_machines(folder, records);
     for (std::size_t c = 0; c < records.contexts.size(); ++c) {
@@ -72,6 +74,16 @@ class Merger {
   Json build_;
   std::set<std::string> machines_;
   std::size_t processes_ = 0;
+
+  // Of samples without one nobody knows the machine.
+  static void check_contexts(const std::string& folder, const Records& records) {
+    const auto is_measured = [](const RowRecord& row) { return !row.processes.empty(); };
+    if (records.contexts.empty() && std::ranges::any_of(records.rows, is_measured))
+      throw UserError(ExitStatus::InvalidInput,
+                      folder +
+                          "/samples.jsonl: samples without a line of kind 'context', which "
+                          "says of which machine they are");
+  }
 
   // Another build may compile other loops for the same plan, and its samples are of those.
   void check_build(const std::string& folder, const Records& records) {

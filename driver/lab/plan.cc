@@ -207,7 +207,12 @@ class Planner {
          experiment_.sizes.empty() ? std::vector<Sizes>{{}} : experiment_.sizes) {
       Sizes own;
       for (const auto& [name, value] : sizes)
-        if (const auto param = ir::find_param(program, name)) own[*param] = value;
+        // m and M are one size.
+        if (const auto param = ir::find_param(program, name);
+            param && !own.try_emplace(*param, value).second) {
+          problem("program '" + program.name + "': size '" + *param + "' is given twice");
+          return {};
+        }
       std::vector<std::string> missing;
       for (const std::string& param : program.params)
         if (!own.contains(param)) missing.push_back(param);

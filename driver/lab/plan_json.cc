@@ -1,4 +1,6 @@
 // The plan as it lies in a result folder.
+#include <algorithm>
+
 #include "driver/lab/plan.h"
 #include "support/error.h"
 
@@ -41,7 +43,7 @@ Json arm_json(const PlannedArm& arm) {
   return json;
 }
 
-PlannedArm arm_from(const Json& json) {
+PlannedArm arm_from(const Json& json, const std::string& origin) {
   PlannedArm arm;
   arm.spec.name = json.at("name");
   arm.spec.what = json.at("what");
@@ -52,8 +54,13 @@ PlannedArm arm_from(const Json& json) {
   if (const std::string script = json.value("script", ""); !script.empty())
     arm.scripts.push_back({json.at("program"), script});
   const std::string kind = json.at("kind");
-  for (int i = 0; i < 3; ++i)
-    if (kind == kKinds[i]) arm.spec.kind = static_cast<ArmSpec::Kind>(i);
+  const auto* found = std::ranges::find(kKinds, kind);
+  if (found == std::end(kKinds))
+    throw UserError(ExitStatus::InvalidInput, origin + ": arm '" + arm.spec.name +
+                                                  "': 'kind': expected scheduler, script or peer, "
+                                                  "got '" +
+                                                  kind + "'");
+  arm.spec.kind = static_cast<ArmSpec::Kind>(found - kKinds);
   return arm;
 }
 
@@ -76,8 +83,15 @@ Row row_from(const Json& json, std::size_t programs, const std::string& origin) 
   row.suite = json.value("suite", "");
   row.source = json.value("source", "");
   const std::string caches = json.at("caches");
-  for (const Caches one : {Caches::Warm, Caches::Cold, Caches::Rotated})
-    if (to_string(one) == caches) row.caches = one;
+  const Caches all[] = {Caches::Warm, Caches::Cold, Caches::Rotated};
+  const auto* found =
+      std::ranges::find_if(all, [&](Caches one) { return to_string(one) == caches; });
+  if (found == std::end(all))
+    throw UserError(ExitStatus::InvalidInput, origin + ": row '" + row.name +
+                                                  "': 'caches': expected warm, cold or rotated, "
+                                                  "got '" +
+                                                  caches + "'");
+  row.caches = *found;
   // The program's number is an index, and as many threads are started: a stranger's numbers.
   if (row.program >= programs || row.threads < 1 || row.threads > 1024)
     throw UserError(ExitStatus::InvalidInput,
@@ -130,7 +144,7 @@ Plan plan_from_json(const Json& json, const std::string& origin) try {
   for (const Json& one : json.at("programs"))
     plan.programs.push_back(
         {one.at("name"), one.at("digest"), one.at("text"), one.value("model", "")});
-  for (const Json& one : json.at("arms")) plan.arms.push_back(arm_from(one));
+  for (const Json& one : json.at("arms")) plan.arms.push_back(arm_from(one, origin));
   for (const Json& one : json.at("rows"))
     plan.rows.push_back(row_from(one, plan.programs.size(), origin));
   return plan;

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <utility>
@@ -60,15 +61,22 @@ pid_t start_process(std::vector<std::string> words, const Pipe& in, const Pipe& 
 }
 
 // A worker that has ended would end this process, too, by SIGPIPE.
-void write_all(int file, const std::string& text) {
+ssize_t write_quietly(int file, std::string_view text) {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t done = write(file, text.data() + at, text.size() - at);
+  const ssize_t done = write(file, text.data(), text.size());
+  const int error = errno;
+  std::signal(SIGPIPE, before);
+  errno = error;
+  return done;
+}
+
+void write_all(int file, const std::string& text) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t done = write_quietly(file, rest);
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) break;  // it has ended: its status says why
-    at += static_cast<std::size_t>(done);
+    rest.remove_prefix(static_cast<std::size_t>(done));
   }
-  std::signal(SIGPIPE, before);
 }
 
 int wait_for(pid_t process) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace polyte::lab {
@@ -28,6 +29,8 @@ pid_t start_process(std::vector<std::string> words, const Pipe& in, const Pipe& 
                     int memory = -1);
 
 // To a process that may have ended meanwhile: then nothing is written, and no signal comes.
+// As write(2), or until all is written.
+ssize_t write_quietly(int file, std::string_view text);
 void write_all(int file, const std::string& text);
 
 int wait_for(pid_t process);  // its status

@@ -94,7 +94,10 @@ class Reader {
 
   void take(const Json& json) {
     const std::string kind = json.at("kind");
-    if (kind == "context") return records_.contexts.push_back(json);
+    if (kind == "context") {
+      static_cast<void>(json.at("polyte"));  // the build, by which contexts are compared
+      return records_.contexts.push_back(json);
+    }
     const std::size_t row = json.at("row");
     if (row >= records_.rows.size())
       throw UserError(ExitStatus::InvalidInput, origin_ + ": a record of row " +

@@ -33,7 +33,8 @@ std::string machine_line(const Results& results);  // "AMD EPYC (znver3), 2 proc
 // "polyte 0.1.0 (683118c8), 2026-11-26T14:24:08Z".
 std::string origin_line(const Results& results);
 std::string counts_line(const Results& results);  // "2 rows, 7 arms, baseline poly; .."
-// Of the FMA peak, "0.58"; "" where not known.
+// Of the FMA peak, 0.58; 0 where not known. In words "0.580", or "".
+double peak_share(const RowResult& row, const ArmResult& arm);
 std::string share_text(const RowResult& row, const ArmResult& arm);
 // "not distinguishable", "declined: isl skews ..", "wrong: .."
 std::string outcome_text(const ArmResult& arm);

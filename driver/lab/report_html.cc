@@ -43,8 +43,8 @@ std::string arm_cells(const RowResult& row, const ArmResult& arm) {
   std::string text =
       "<tr><td>" + escaped_xml(row.name) + "</td><td>" + escaped_xml(arm.name) + "</td>";
   text += figure(timed ? time_text(arm.time.estimate) : "", arm.time.estimate, timed);
-  const std::string share = timed ? share_text(row, arm) : "";
-  text += figure(share, timed ? row.flops / arm.time.estimate : 0, !share.empty());
+  const double share = timed ? peak_share(row, arm) : 0;
+  text += figure(timed ? share_text(row, arm) : "", share, share > 0);
   text += figure(arm.ratio ? ratio_text(arm.ratio->estimate) : "",
                  arm.ratio ? arm.ratio->estimate : 0, arm.ratio.has_value());
   text +=

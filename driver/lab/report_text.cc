@@ -153,10 +153,16 @@ std::string least_text(const RowResult& row) {
 
 // The share of the peak: (flops / seconds) / peak, where the peak is that of the row's threads
 // together. 1e-9: estimates are nanoseconds.
+double peak_share(const RowResult& row, const ArmResult& arm) {
+  if (row.flops <= 0 || row.peak <= 0 || arm.time.estimate <= 0) return 0;
+  return row.flops / (arm.time.estimate * 1e-9) / row.peak;
+}
+
 std::string share_text(const RowResult& row, const ArmResult& arm) {
-  if (row.flops <= 0 || row.peak <= 0 || arm.time.estimate <= 0) return "";
+  const double share = peak_share(row, arm);
+  if (share <= 0) return "";
   char text[32];
-  std::snprintf(text, sizeof text, "%.3f", row.flops / (arm.time.estimate * 1e-9) / row.peak);
+  std::snprintf(text, sizeof text, "%.3f", share);
   return text;
 }
 

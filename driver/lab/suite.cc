@@ -1,6 +1,7 @@
 #include "driver/lab/suite.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -188,8 +189,15 @@ class Reader {
           throw UserError(ExitStatus::InvalidInput, "no data set '" + table.dataset +
                                                         "', expected one of " + join_words(known));
         std::map<std::string, std::string> values;
-        for (const auto& [size, value] : sets[table.dataset].items()) values[size] = value.dump();
-        add_row(table, name, table.folder + "/" + name + ".program", values, where);
+        bool are_whole = true;
+        for (const auto& [size, value] : sets[table.dataset].items()) {
+          values[size] = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+          if (value.is_number_integer()) continue;
+          problems_.add(where, "row '" + name + "': '" + size + "': expected a whole number, got " +
+                                   values[size]);
+          are_whole = false;
+        }
+        if (are_whole) add_row(table, name, table.folder + "/" + name + ".program", values, where);
       }
     });
   }
@@ -248,12 +256,15 @@ class Reader {
     for (const auto& [name, value] : values) {
       if (constants.contains(name)) continue;
       const auto param = ir::find_param(row.program, name);
-      const std::int64_t size = std::atoll(value.c_str());
+      std::int64_t size = 0;
+      const char* const end = value.data() + value.size();
+      const auto [stop, error] = std::from_chars(value.data(), end, size);
+      const bool is_whole = error == std::errc() && stop == end;
       if (!param)
         problems.push_back("row '" + row.name + "': program '" + row.program.name +
                            "' has no size or constant '" + name + "'" +
                            did_you_mean(name, row.program.params));
-      else if (size < 0 || size > kMostSize)
+      else if (!is_whole || size < 0 || size > kMostSize)
         problems.push_back("row '" + row.name + "': '" + name + "': expected a size, got " + value);
       else
         row.sizes[*param] = size;

@@ -84,7 +84,7 @@ std::optional<DType> dtype_of_kind(char kind, std::size_t size) {
 }  // namespace
 
 std::optional<DType> dtype_of(const polyte_dl_type& type) {
-  if (type.lanes != 1) return std::nullopt;
+  if (type.lanes != 1 || type.bits % 8 != 0) return std::nullopt;
   if (type.code == POLYTE_DL_BFLOAT && type.bits == 16) return DType::BF16;
   const char kind = type.code == POLYTE_DL_BOOL    ? 'b'
                     : type.code == POLYTE_DL_INT   ? 'i'

@@ -106,7 +106,7 @@ class ArtifactSession {
     std::vector<std::string> problems;
     std::vector<std::unique_ptr<Array>> arrays;
     const std::vector<runtime::TensorView> given =
-        views(session_->inputs(), inputs, arrays, problems);
+        views(session_->inputs(), inputs, Use::Read, arrays, problems);
     check_names(session_->inputs(), inputs, "input", problems);
     check_names(session_->outputs(), out, "output", problems);
     if (!problems.empty()) raise(ExitStatus::InvalidInput, problems);
@@ -120,11 +120,7 @@ class ArtifactSession {
           out.contains(name) ? nb::object(out[name]) : empty_array(spec.dtype, shapes[i]);
     }
     const std::vector<runtime::TensorView> made =
-        views(session_->outputs(), results, arrays, problems);
-    for (std::size_t i = 0; i < made.size(); ++i)
-      // views() has appended the outputs' arrays to those of the inputs.
-      if (!arrays[given.size() + i]->is_writable())
-        problems.push_back("output '" + session_->outputs()[i].name + "' is read-only");
+        views(session_->outputs(), results, Use::Written, arrays, problems);
     if (!problems.empty()) raise(ExitStatus::InvalidInput, problems);
     // guarded_value lets the GIL go for the run; arrays, which Python owns, are released after
     // it.
@@ -146,11 +142,12 @@ class ArtifactSession {
   int threads() const { return session_->threads(); }
 
  private:
+  enum class Use { Read, Written };
   std::shared_ptr<runtime::Session> session_;
 
   // Views of `given` in the order of `specs`; `arrays` keep the memory until the run is over.
   static std::vector<runtime::TensorView> views(const std::vector<runtime::TensorSpec>& specs,
-                                                const nb::dict& given,
+                                                const nb::dict& given, Use use,
                                                 std::vector<std::unique_ptr<Array>>& arrays,
                                                 std::vector<std::string>& problems) {
     std::vector<runtime::TensorView> result;
@@ -166,6 +163,8 @@ class ArtifactSession {
         continue;
       }
       const Array& array = *arrays.back();
+      if (use == Use::Written && !array.is_writable())
+        problems.push_back("output '" + spec.name + "' is read-only");
       // Bits of 16-bit floats in uint16 count as what is wanted; other types are the session's to
       // refuse.
       const DType dtype = fits(array.dtype(), spec.dtype) ? spec.dtype : array.dtype();

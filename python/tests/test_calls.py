@@ -94,6 +94,21 @@ def test_what_has_a_buffer(operands):
     )
 
 
+def test_bits_that_fill_no_bytes():
+    class Odd(Exported):
+        def __dlpack__(self, **options):
+            capsule = super().__dlpack__(**options)
+            pointer = ctypes.pythonapi.PyCapsule_GetPointer
+            pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+            bits = pointer(capsule, b"dltensor") + 21  # of DLTensor's dtype
+            ctypes.c_uint8.from_address(bits).value = 12
+            return capsule
+
+    kernel = polyte.op("y[i] = x[i] + x[i]", "i8").compile(i=4)
+    with pytest.raises(ValueError, match="'x' has elements of DLPack type 0 in 12 bits"):
+        kernel(Odd(np.arange(4, dtype=np.int8)))
+
+
 def test_bits_of_short_floats():
     kernel = polyte.op("y[i] = x[i] + x[i]", "bf16").compile(i=3)
     x = (np.array([1, 2, -3], np.float32).view(np.uint32) >> 16).astype(np.uint16)

@@ -63,6 +63,41 @@ def test_what_does_not_fit(artifact):
         session(**inputs, out={"nothing": inputs[name]})
 
 
+def field(number, value):
+    """Of a short message of protobuf: a number, a text or a message."""
+    if isinstance(value, int):
+        return bytes([number << 3, value])
+    data = value.encode() if isinstance(value, str) else value
+    return bytes([number << 3 | 2, len(data)]) + data
+
+
+def test_each_output_is_at_fault_by_its_own_name(tmp_path):
+    shape = field(2, field(1, field(1, 3)))
+    kind = field(2, field(1, field(1, 1) + shape))
+    graph = b"".join(
+        [
+            *(
+                field(1, field(1, "x") + field(2, out) + field(4, op))
+                for out, op in (("a", "Relu"), ("b", "Neg"))
+            ),
+            field(2, "g"),
+            field(11, field(1, "x") + kind),
+            *(field(12, field(1, out) + kind) for out in "ab"),
+        ]
+    )
+    (tmp_path / "two.onnx").write_bytes(field(1, 8) + field(7, graph) + field(8, field(2, 17)))
+    polyte.compile_onnx(tmp_path / "two.onnx", tmp_path / "two.polyte")
+    session = polyte.Session(tmp_path / "two.polyte")
+    x, read_only = np.ones(3, np.float32), np.zeros(3, np.float32)
+    assert list(session(x)) == ["a", "b"]
+    read_only.flags.writeable = False
+    with pytest.raises(ValueError) as caught:
+        session(x, out={"a": object(), "b": read_only})
+    first, second = caught.value.problems
+    assert first.startswith("argument 'a' is of type object")
+    assert second == "output 'b' is read-only"
+
+
 def test_files_that_are_none(tmp_path):
     with pytest.raises(polyte.errors.ArtifactError):
         polyte.Session(DIGITS)

@@ -74,6 +74,7 @@ TEST_CASE("the C API compiles, says what it made, and calls it on any memory") {
   REQUIRE(kApi);
   CHECK(kApi->size == sizeof(polyte_compiler_api));
   CHECK(polyte_compiler_get_api(POLYTE_COMPILER_API_VERSION + 1) == nullptr);
+  CHECK(polyte_compiler_get_api(0) == nullptr);
   for (const char* scheduler : {"naive", "isl", "poly", "template"}) {
     const Dense dense(scheduler);
     CHECK(kApi->kernel_text(dense.kernel, POLYTE_SCHEDULER) == std::string(scheduler));

@@ -32,3 +32,31 @@ TEST_CASE("a reproducer holds what is needed to see the error again") {
   fs::remove_all(folder);
   fs::remove(input);
 }
+
+TEST_CASE("two files of one name are both there, and a secret key is not") {
+  const fs::path folder = fs::temp_directory_path() / "polyte_reproducer_inputs";
+  const fs::path first = folder / "1" / "x.npy", second = folder / "2" / "x.npy";
+  for (const fs::path& file : {first, second}) {
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << file.parent_path().filename().string();
+  }
+  const fs::path key = folder / "k.key", own = folder / "command.txt";
+  std::ofstream(key) << "polyte secret key v1\n00\n";
+  std::ofstream(own) << "mine";
+  const fs::path made =
+      polyte::cli::write_reproducer({"a=@" + first.string(), "b=@" + second.string(),
+                                     "a=@" + first.string(), "--key", key.string(), own.string()},
+                                    "m");
+  REQUIRE(fs::is_directory(made));
+  CHECK(contents(made / "x.npy") == "1");
+  CHECK(contents(made / "2-x.npy") == "2");
+  CHECK_FALSE(fs::exists(made / "3-x.npy"));
+  CHECK_FALSE(fs::exists(made / "k.key"));
+  CHECK(contents(made / "2-command.txt") == "mine");
+  const std::string command = contents(made / "command.txt");
+  CHECK(command.find("'--key' '" + key.string() + "'") != std::string::npos);
+  CHECK(command.ends_with("# 2-x.npy is '" + second.string() + "'\n# 2-command.txt is '" +
+                          own.string() + "'\n"));
+  fs::remove_all(made);
+  fs::remove_all(folder);
+}

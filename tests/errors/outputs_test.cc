@@ -142,6 +142,16 @@ TEST_CASE("what nobody gave is not made up, and what was done is said") {
   CHECK(folder.words().starts_with("p (reference order): interpreted in "));
 }
 
+TEST_CASE("columns of compare stay columns however many there are") {
+  Folder folder;
+  std::string schedulers = "naive";
+  for (int i = 1; i < 35; ++i) schedulers += ",naive";
+  REQUIRE(folder.run("polyte compare p.program --shape N=8 --repetitions 1 --schedulers " +
+                     schedulers + " >out.txt") == 0);
+  const std::string name = "p naive" + std::string(24, ' ');
+  CHECK(folder.read("out.txt").find(std::string(13, ' ') + name + name) != std::string::npos);
+}
+
 TEST_CASE("one refused script leaves the others their comparison") {
   Folder folder;
   REQUIRE(folder.run("printf 'schedule bad/1 for p\\nparallel q\\n' > bad.sched") == 0);

@@ -80,6 +80,16 @@ TEST_CASE("what arrays cannot say has a reason") {
   CHECK(reason("  S: A[i] = f32(b[i] / 2)\n").starts_with("no form: integers"));
 }
 
+// 2^28 times 2^36 would be 0 in 64 bits.
+TEST_CASE("an array of more elements than can be counted is too large, too") {
+  const std::string reason =
+      form_of(bound("program p()\n  in a: f32[268435456]\n  in b: f32[68719476736]\n"
+                    "  out y: f32[268435456]\n  S: y[i] = max[j] (a[i] + b[j])\n",
+                    {}));
+  CHECK_MESSAGE(reason.find("would need an array of more than 2^28 elements") != std::string::npos,
+                reason);
+}
+
 // POLYTE_PYTHON, else what tools/setup has made.
 bool has_numpy() {
   setenv("POLYTE_LAB_PEERS", fs::absolute("bench").c_str(), 1);

@@ -122,6 +122,12 @@ TEST_CASE("what is hostile has limits") {
     grid += "]\n";
   }
   CHECK(problems_of(grid)[0].find("more than 10000 combinations of sizes") != std::string::npos);
+  std::string hundred = "[0";
+  for (int size = 1; size < 100; ++size) hundred += "," + std::to_string(size);
+  const std::string most =
+      "programs='a.program'\narms=['poly']\n[sizes]\na = " + hundred + "]\nb = " + hundred + "]\n";
+  CHECK(parse_experiment(most, "e.toml").sizes.size() == 10'000);
+  CHECK(problems_of(most + "c = [1,2]\n")[0].find("more than 10000") != std::string::npos);
   CHECK_THROWS_AS(parse_experiment(std::string(2U << 20U, '#'), "e.toml"), UserError);
   CHECK_THROWS_AS(parse_experiment(std::string(100'000, '['), "e.toml"), UserError);
 }
@@ -240,6 +246,8 @@ TEST_CASE("problems of a plan: sizes, files, programs, scripts") {
         "e.toml: program 'op': sizes needed: I");
   CHECK(problem("programs=\"y[i] = x[i]\"\narms=['poly']\nsizes.i=4\nsizes.q=4\n")
             .starts_with("e.toml: sizes.q: no program has a size 'q'"));
+  CHECK(problem("programs=\"y[i] = x[i]\"\narms=['poly']\nsizes.i=4\nsizes.I=8\n") ==
+        "e.toml: program 'op': size 'I' is given twice");
   CHECK(problem("programs='a.program'\narms=['poly']\n") == "a.program: not there");
   CHECK(problem("programs=\"y[i] = x[i]\"\nonly='opp'\narms=['poly']\nsizes.i=4\n") ==
         "e.toml: only 'opp': no source has this program, did you mean 'op'?");
@@ -248,6 +256,16 @@ TEST_CASE("problems of a plan: sizes, files, programs, scripts") {
 TEST_CASE("a damaged plan is an error, not a crash") {
   nlohmann::ordered_json json = to_json(make_plan(parse_experiment(kWhole, "e.toml"), sources()));
   CHECK_THROWS_AS(plan_from_json(nlohmann::ordered_json::object(), "p"), UserError);
+  nlohmann::ordered_json other = json;
+  other["arms"][0]["kind"] = "foo";
+  CHECK_THROWS_WITH_AS(plan_from_json(other, "p"),
+                       "p: arm 'poly': 'kind': expected scheduler, script or peer, got 'foo'",
+                       UserError);
+  other = json;
+  other["rows"][0]["caches"] = "hot";
+  CHECK_THROWS_WITH_AS(plan_from_json(other, "p"),
+                       doctest::Contains("': 'caches': expected warm, cold or rotated, got 'hot'"),
+                       UserError);
   json["rows"][0]["program"] = 99;
   CHECK_THROWS_AS(plan_from_json(json, "p"), UserError);
   json["rows"] = 3;

@@ -69,6 +69,22 @@ TEST_CASE("HTML: one script of ours, nothing of a name's, nothing from a network
   CHECK(html.find("nan") == std::string::npos);
 }
 
+// The row of f64 has half the peak: as many operations per second are twice the share.
+TEST_CASE("HTML sorts a column of shares by the shares") {
+  const Plan plan = testing::made_up_plan({"poly"}, 2);
+  std::string text;
+  for (int row = 0; row < 2; ++row)
+    for (int p = 0; p < 3; ++p)
+      text += testing::process_text(row, p, {{"poly", {100, 100, 100}}}, 0);
+  Results results = evaluate(plan, parse_records(text, plan, "s"));
+  results.rows[0].flops = results.rows[1].flops = 1000;
+  results.rows[0].peak = 4e10;
+  results.rows[1].peak = 2e10;
+  const std::string html = report_html(results);
+  CHECK(html.find("data-value=\"0.25\">0.250<") != std::string::npos);
+  CHECK(html.find("data-value=\"0.5\">0.500<") != std::string::npos);
+}
+
 TEST_CASE("every format is the same for the same samples, and another is refused with the list") {
   for (const std::string& format : report_formats())
     CHECK_MESSAGE(report(evil_results(), format) == report(evil_results(), format), format);

@@ -148,6 +148,12 @@ TEST_CASE("a bundle reproduces") {
       CHECK(arm["same_outputs"] != false);
       CHECK(arm["same_loops"] != false);
     }
+  // Beside the folder, under its whole name.
+  REQUIRE(polyte("lab bundle " + folder.file("out") + "/").status == 0);
+  CHECK(read(folder.file("out.zip")) == read(bundle));
+  fs::rename(folder.file("out"), folder.file("run.v1"));
+  REQUIRE(polyte("lab bundle " + folder.file("run.v1")).status == 0);
+  CHECK(read(folder.file("run.v1.zip")) == read(bundle));
   write(bundle, read(bundle).substr(0, 2000));
   CHECK(polyte("lab reproduce " + bundle).status == 3);
   write(bundle, "not a zip");
@@ -293,6 +299,23 @@ TEST_CASE("the largest difference is taken apart, in every report and in the bun
   const std::string bundle = read(folder.file("b.zip"));
   for (const char* member : {"differences/1/path/samples.jsonl", "differences/1/lines/plan.json"})
     CHECK(bundle.find(member) != std::string::npos);
+}
+
+TEST_CASE("a suite that is checked says what it found as JSON, too") {
+  const testing::TempDir folder;
+  write(folder.file("g.program"),
+        "program g(N)\n  in x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 1\n");
+  write(folder.file("s.toml"),
+        "title = 't'\nsource = 's'\n[[table]]\nprogram = 'g.program'\ncolumns = ['N']\n"
+        "rows = [['a', 8]]\n");
+  const Answer answer = polyte("suites " + folder.file("s.toml") + " --check --json --arm naive");
+  CHECK(answer.status == 0);
+  const auto json = nlohmann::json::parse(answer.out, nullptr, false);
+  REQUIRE_MESSAGE(json.is_object(), answer.out);
+  REQUIRE(json.at("checks").size() == 1);
+  CHECK(json.at("checks").at(0).at("row") == "a");
+  CHECK(json.at("checks").at(0).at("arm") == "naive");
+  CHECK(json.at("checks").at(0).at("problem") == "");
 }
 
 TEST_CASE("a regression is exit status 1") {

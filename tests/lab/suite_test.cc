@@ -142,6 +142,24 @@ TEST_CASE("a file of one's own: constants and types are put in, and every proble
           .empty());
 }
 
+TEST_CASE("sizes of a data set are whole numbers that fit") {
+  const testing::TempDir folder;
+  write(folder.file("g.program"), "program g(N)\n  in x: f64[N]\n  out y: f64[N]\n  y[i] = x[i]\n");
+  const auto problems = [&](const std::string& sizes) {
+    write(folder.file("sets.json"), "{\"g\": {\"MINI\": " + sizes + "}}");
+    return problems_of(folder,
+                       "title = 't'\nsource = 's'\n[[table]]\nfolder = '.'\n"
+                       "datasets = 'sets.json'\ndataset = 'MINI'\n");
+  };
+  CHECK(problems("{\"N\": 8}").empty());
+  CHECK(problems("{\"N\": 8.9, \"M\": \"abc\"}") ==
+        std::vector<std::string>{"s.toml:3: row 'g': 'N': expected a whole number, got 8.9",
+                                 "s.toml:3: row 'g': 'M': expected a whole number, got \"abc\"",
+                                 "s.toml: no rows: give a [[table]]"});
+  CHECK(problems("{\"N\": 18446744073709551615}")[0] ==
+        "s.toml:3: row 'g': 'N': expected a size, got 18446744073709551615");
+}
+
 TEST_CASE("rows of suites are rows of experiments, by name or pattern") {
   const testing::TempDir folder;
   Experiment experiment;

@@ -140,6 +140,21 @@ TEST_CASE("stored and deflated members") {
         "archive 'x': member 'a.npy' is damaged (it does not unpack to its size)");
 }
 
+TEST_CASE("a deflated member of no bytes") {
+  Forged forged;
+  forged.content = "";
+  forged.stored = deflated("");
+  forged.method = 8;
+  forged.claimed = 0;
+  forged.claimed_stored = forged.stored.size();
+  forged.crc = 0;
+  CHECK(outcome(forged) == "");
+  forged.stored = deflated("more");
+  forged.claimed_stored = forged.stored.size();
+  CHECK(outcome(forged) ==
+        "archive 'x': member 'a.npy' is damaged (it does not unpack to its size)");
+}
+
 TEST_CASE("members that overlap are refused") {
   // The data of "a" holds the whole of "b", which the directory lists too.
   const std::string fields = little(20, 2) + little(0, 8);

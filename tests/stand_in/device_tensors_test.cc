@@ -115,6 +115,27 @@ TEST_CASE("what a run in a stream found is told who waits") {
   stand_in().reset();
 }
 
+TEST_CASE("nothing follows a run in a stream that has broken the session") {
+  stand_in().reset();
+  const Caller caller;
+  const Session gpu = gpu_session();
+  const std::vector<Tensor> a = inputs_of(gpu, 1);
+  const CudaMemory x = caller.upload(a[0]);
+  const Tensor y(gpu.outputs()[0].dtype, gpu.outputs()[0].shape);
+  const CudaMemory room = caller.room_for(y);
+  gpu.run_on(std::vector{on_device(a[0], x)}, std::vector{on_device(y, room)}, caller.stream());
+  // The driver itself goes on: it is the session that must not.
+  stand_in().fail("cuEventSynchronize", 1, 719);
+  const std::int64_t launches = stand_in().calls("cuGraphLaunch");
+  CHECK(problem_of([&] { gpu.run(a); }) ==
+        "6: a run on stand-in failed: cuEventSynchronize: CUDA_ERROR_LAUNCH_FAILED (unspecified "
+        "launch failure)");
+  CHECK(stand_in().calls("cuGraphLaunch") == launches);
+  CHECK(problem_of([&] { gpu.wait(); }).starts_with("6: this session cannot be used any more"));
+  caller.download(room, y);  // before the memory goes away
+  stand_in().reset();
+}
+
 TEST_CASE("a replay is the last run once more") {
   stand_in().reset();
   const Session gpu = gpu_session();
