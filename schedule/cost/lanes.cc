@@ -232,7 +232,7 @@ std::string stepping_loop(const ir::Program& program, const ir::Statement& state
                           const std::string& lane, const std::string& turning, std::int64_t side,
                           const Machine& machine) {
   // What it weighs that squares step across the rows of an access, by their crowding.
-  constexpr std::array kRead = {1, 3, 5}, kWritten = {1, 4, 6}, kStreamed = {2, 6, 8};
+  constexpr std::array kRead = {1, 3, 5}, kWritten = {1, 4, 6}, kStreamed = {1, 6, 8};
   const std::vector<std::string> streamed = streamed_results(program, machine, {});
   int along_lane = 0, along_turning = 0;
   const auto count = [&](const auto& access, const std::array<int, 3>& weights) {

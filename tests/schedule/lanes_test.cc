@@ -179,5 +179,7 @@ TEST_CASE("lanes: squares step where the lines that wait for the next do not cro
   CHECK(stepping(1024, 1040) == "m");  // those of x are
   CHECK(stepping(1024, 1024) == "n");  // both: what is written comes from memory first
   CHECK(stepping(1000, 1152) == "n");  // eight sets
-  CHECK(stepping(3000, 3008) == "n");  // past the caches
+  // Past the caches:
+  CHECK(stepping(8192, 128) == "n");   // eight sets weigh more
+  CHECK(stepping(4000, 4000) == "m");  // nothing crowds
 }
