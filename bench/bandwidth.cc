@@ -28,7 +28,7 @@ void copy_by(int threads, const std::vector<char>& from, std::vector<char>& to) 
 }  // namespace
 
 double measure_bandwidth(int threads) {
-  using Clock = std::chrono::steady_clock;
+  using std::chrono::steady_clock;
   const auto bytes =
       static_cast<std::size_t>(std::clamp(4 * detect_last_cache().bytes, kLeast, kMost));
   const std::vector<char> from(bytes, 1);
@@ -37,9 +37,9 @@ double measure_bandwidth(int threads) {
   copy_by(threads, from, to);
   double best = 0;
   for (int i = 0; i < kRounds; ++i) {
-    const auto start = Clock::now();
+    const auto start = steady_clock::now();
     copy_by(threads, from, to);
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = std::chrono::duration<double>(steady_clock::now() - start).count();
     // Each byte is read once and written once. What a store reads to fill its line is not
     // counted.
     best = std::max(best, 2.0 * static_cast<double>(bytes) / std::max(seconds, 1e-9));

@@ -1,5 +1,6 @@
 // Options that several verbs share: where a Program comes from, and which schedule.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -331,23 +332,23 @@ codegen::Target target_from(const std::string& text, int threads,
 std::string read_text_file(const std::string& path) {
   if (const std::string problem = file_problem(path, "a file of text"); !problem.empty())
     throw UserError(ExitStatus::InvalidInput, problem);
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
-  if (error || !file) throw UserError(ExitStatus::InvalidInput, path + ": cannot be read");
-  constexpr std::uintmax_t kLimit = 16U << 20U;
-  if (bytes > kLimit)
+  if (!file) throw UserError(ExitStatus::InvalidInput, path + ": cannot be read");
+  constexpr std::size_t kLimit = 16U << 20U;
+  std::string text;
+  // Piece by piece: a pipe has no size, and an endless one has to end.
+  std::array<char, 1U << 16U> piece{};
+  while (text.size() <= kLimit && (file.read(piece.data(), piece.size()), file.gcount() > 0))
+    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kLimit)
     throw UserError(ExitStatus::ResourceLimit, path + ": more than 16 MiB of text");
-  std::ostringstream text;
-  text << file.rdbuf();
-  const std::string kind = kind_of_file(path);
-  const std::size_t binary = text.str().find('\0');
-  if (binary != std::string::npos || kind.ends_with("image") || kind == "an ONNX model")
+  const std::string kind = std::filesystem::is_regular_file(path) ? kind_of_file(path) : "";
+  if (text.find('\0') != std::string::npos || kind.ends_with("image") || kind == "an ONNX model")
     throw UserError(
         ExitStatus::InvalidInput,
         path + ": is " + (kind.empty() ? "no text" : kind) + ", expected text" +
             (kind == "an ONNX model" ? "; polyte run, compile and bench take models" : ""));
-  return text.str();
+  return text;
 }
 
 void make_folder(const std::string& path) {
