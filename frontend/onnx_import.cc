@@ -139,7 +139,7 @@ std::string Importer::meant(const std::string& name) const {
     for (const auto& dim : input.type().tensor_type().shape().dim())
       if (!dim.dim_param().empty()) names.push_back(dim.dim_param());
   }
-  const std::string near = did_you_mean(name, names);
+  std::string near = did_you_mean(name, names);
   if (!near.empty()) return near;
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i)

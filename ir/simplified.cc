@@ -44,8 +44,8 @@ std::optional<Affine> without_remainder(const Affine& numerator, std::int64_t de
   for (const Term& term : numerator.terms()) {
     if (!term.atom.div || !has_term(numerator, term.atom.div->numerator.terms().front().atom))
       continue;
-    const Affine whole = floor_div(
-        numerator - mod(term.atom.div->numerator, term.atom.div->denominator), denominator);
+    Affine whole = floor_div(numerator - mod(term.atom.div->numerator, term.atom.div->denominator),
+                             denominator);
     if (lies_below(range_of(numerator - whole * denominator, ranges), denominator)) return whole;
   }
   return std::nullopt;

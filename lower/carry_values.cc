@@ -210,8 +210,7 @@ class Carrier {
       return ir::rewrite_children(body,
                                   [&](const Stmt& child) { return body_of(child, carried, next); });
     const std::size_t here = next++;
-    const Stmt read =
-        rewrite_exprs(body, [&](const Expr& leaf) { return taken(leaf, here, carried); });
+    Stmt read = rewrite_exprs(body, [&](const Expr& leaf) { return taken(leaf, here, carried); });
     const auto own = std::ranges::find(carried, here, &Carried::store);
     if (own == carried.end()) return read;
     ir::Store kept = std::get<ir::Store>(read->op), out = kept;

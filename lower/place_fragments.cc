@@ -310,7 +310,7 @@ class FragmentPlacer {
 
   template <class Place>
   Stmt with_accesses(const Stmt& s, const Place& place) const {
-    const Stmt result = map_own_exprs(s, [&](const ir::Expr& e) {
+    Stmt result = map_own_exprs(s, [&](const ir::Expr& e) {
       return ir::rewrite(e, [&](const ir::Expr& leaf) -> ir::Expr {
         const auto* load = std::get_if<ir::Load>(&leaf->op);
         if (!load || !placements_.contains(load->buffer)) return leaf;

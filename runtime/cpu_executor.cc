@@ -35,9 +35,9 @@ int choose_threads(int wanted) {
 class CpuExecutor final : public Executor {
  public:
   CpuExecutor(std::shared_ptr<const Artifact> artifact, int threads)
-      : artifact_(std::move(artifact)),
+      : artifact_(checked(std::move(artifact))),
         pool_(choose_threads(threads)),
-        list_(checked(*artifact_), pool_.workers()),
+        list_(*artifact_, pool_.workers()),
         arguments_(artifact_->manifest()) {
     // One context before the first run, so that a lack of memory shows when the session is
     // opened, and a single-threaded session never allocates in a run.
@@ -61,8 +61,8 @@ class CpuExecutor final : public Executor {
   ArgumentChecker arguments_;
   IdlePool<Context> contexts_;
 
-  static const Artifact& checked(const Artifact& artifact) {
-    check_cpu(artifact.manifest(), detect_machine().features, artifact.source());
+  static std::shared_ptr<const Artifact> checked(std::shared_ptr<const Artifact> artifact) {
+    check_cpu(artifact->manifest(), detect_machine().features, artifact->source());
     return artifact;
   }
 

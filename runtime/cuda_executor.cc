@@ -25,7 +25,8 @@ class CudaExecutor final : public Executor {
       runs_.for_each_idle([this](const CudaRun& run) {
         if (run.is_open) cuda().event_synchronize.quietly(run.done.get());
       });
-    } catch (const CudaError&) {  // the device is lost, and with it all that used it
+    } catch (const CudaError&) {
+      return;  // the device is lost, and with it all that used it
     }
   }
   CudaExecutor(const CudaExecutor&) = delete;

@@ -18,8 +18,10 @@ std::int64_t aligned(std::int64_t bytes) {
 }
 
 const std::byte* as_pointer(CudaAddress address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's addresses are numbers
   return reinterpret_cast<const std::byte*>(address);
-}  // NOLINT
+}
+
 std::shared_ptr<const Artifact> checked(std::shared_ptr<const Artifact> artifact) {
   check_abi(artifact->manifest(), artifact->source());
   return artifact;

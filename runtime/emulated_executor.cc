@@ -14,9 +14,9 @@ namespace {
 class EmulatedExecutor final : public Executor {
  public:
   EmulatedExecutor(std::shared_ptr<const Artifact> artifact, const EmulatorOptions& options)
-      : artifact_(std::move(artifact)),
+      : artifact_(checked(std::move(artifact))),
         options_(options),
-        list_(checked(*artifact_), 1, StepCode::Emulated),
+        list_(*artifact_, 1, StepCode::Emulated),
         arguments_(artifact_->manifest()) {}
 
   int threads() const override { return 1; }
@@ -66,14 +66,14 @@ class EmulatedExecutor final : public Executor {
   mutable std::mutex mutex_;
   std::vector<LaunchCounts> counts_;  // guarded by mutex_: of the last run
 
-  static const Artifact& checked(const Artifact& artifact) {
-    const ArtifactManifest& manifest = artifact.manifest();
+  static std::shared_ptr<const Artifact> checked(std::shared_ptr<const Artifact> artifact) {
+    const ArtifactManifest& manifest = artifact->manifest();
     if (manifest.arch != to_string(TargetKind::Cuda))
-      throw UserError(ExitStatus::Artifact, "artifact '" + artifact.source() + "': is built for " +
+      throw UserError(ExitStatus::Artifact, "artifact '" + artifact->source() + "': is built for " +
                                                 manifest.arch +
                                                 ", the emulator takes code for a GPU");
-    check_abi(manifest, artifact.source());
-    check_features(manifest, detect_machine().features, artifact.source());
+    check_abi(manifest, artifact->source());
+    check_features(manifest, detect_machine().features, artifact->source());
     return artifact;
   }
 

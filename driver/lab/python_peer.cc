@@ -136,7 +136,8 @@ void start_libraries(Workshop& workshop) {
                     {"threads", workshop.row.threads},
                     {"on_gpu", true}});
     }
-  } catch (const UserError&) {  // who asks for one is told why there is none
+  } catch (const UserError&) {
+    return;  // whoever asks for one is told why there is none
   }
 }
 

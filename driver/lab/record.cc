@@ -231,7 +231,7 @@ std::string machine_words(const Json& context) {
     const Json& value = (*found)[name];
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
-  const std::string processor =
+  std::string processor =
       member("model") + " (" + member("cpu") + "), " + member("processors") + " processors";
   const auto machine = context.find("machine");
   if (machine == context.end() || !machine->is_object() || !machine->contains("gpu"))

@@ -105,7 +105,7 @@ isl::map IslNames::readable(isl::map from_instances, std::size_t i) const {
 
 isl::map IslNames::readable(isl::map pairs, std::size_t i, std::size_t j) const {
   return isl::manage(
-      named(readable(std::move(pairs), i).release(), isl_dim_out, statements_[j], iterators_[j]));
+      named(readable(pairs, i).release(), isl_dim_out, statements_[j], iterators_[j]));
 }
 
 isl::set IslNames::readable_params(isl::set of_params) const {

@@ -14,10 +14,10 @@ Refusal refusal_of_text(const RefusedScript& refused,
   try {
     const Script script = parse_script(print(refused.script), refused.script.name);
     const auto state = replay(program, script, machine, {});
-    if (!state) return state.error();
+    return state ? refused.refusal : state.error();
   } catch (const UserError&) {
+    return refused.refusal;
   }
-  return refused.refusal;
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ TEST_CASE("free regions: what a loop orders stays in it") {
            // While it grows.
            "  C[m, n] = 0\n  loop k in 0..8\n    C[m, n] += A[m, k]\n    D[m, k] = C[m, 0]\n",
            // From the end.
-           "  u[i] = 0    for i in 0..16\n"
-           "  loop k in 0..16 step -1\n    u[i] += v[k]    for i in 0..16\n",
+           ("  u[i] = 0    for i in 0..16\n"
+            "  loop k in 0..16 step -1\n    u[i] += v[k]    for i in 0..16\n"),
            "  C[m, n] = A[m, n]\n",  // no region
        }) {
     CAPTURE(words);

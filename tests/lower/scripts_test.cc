@@ -129,8 +129,8 @@ TEST_CASE("loops of a dense layer") {
            ("split k by 4\n"
             "order acc.update: k.o > m > k.i > n\nreverse_compute_at y at k.o when last k.o\n"
             "place acc.init when first k.o\nmerge acc.init, acc.update, y through m"),
-           "split k by 3\n"
-           "place acc.init when first k.o and first k.i\nplace y when last k.o and last k.i",
+           ("split k by 3\n"
+            "place acc.init when first k.o and first k.i\nplace y when last k.o and last k.i"),
            "nest k > <n> > { m > acc.init when first k; m > acc.update; m > y when last k }",
            "nest m > n > { acc.init; k > acc.update; y }",
            "fuse y:m, n as mn\nsplit mn by 6 tail cut\nvectorize mn.i",
@@ -143,8 +143,8 @@ TEST_CASE("staged and packed") {
            "stage acc at m.o in register",
            "stage w layout (k, n) [n//4, k, n%4] pad 0 when compile",
            "stage acc at m.o in register\nstage w layout (k, n) [n//4, k, n%4]",
-           "pack w at k.o layout (k, n) [n//4, k, n%4]\n"
-           "pack x at m.o in stack layout (m, k) [k, m]",
+           ("pack w at k.o layout (k, n) [n//4, k, n%4]\n"
+            "pack x at m.o in stack layout (m, k) [k, m]"),
            "cache_read x at m.o in stack pad 1\ncache_write acc at m.o in register\nstage y at m.o",
            "stage acc\nstage acc.c at m.o in register",
            "stage acc at k.o",

@@ -56,7 +56,7 @@ TEST_CASE("few rows, and sums whose terms are not those before their row, stay a
     S1: x[i] -= L[i, j] * x[N - 1 - j]   for j in 0..N
 )";
   CHECK(!has(printed(whole, 900), ".far"));
-  checked_script(whole.c_str(), {{"N", 75}});
+  checked_script(whole, {{"N", 75}});
 }
 
 }  // namespace polyte::poly

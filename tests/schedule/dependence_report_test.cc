@@ -125,10 +125,10 @@ TEST_CASE(
                                     {kFactor, ir::Values{{"N", 5}}},
                                     {kBackwards, ir::Values{{"N", 5}}}}) {
     TracePairs expected, got;
-    for (auto [kind, source, sink, tensor, reduction, from, to] :
+    for (const auto& [kind, source, sink, tensor, reduction, from, to] :
          pairs_of_trace(*bound_program(text, sizes), false))
       expected.insert({"", source, sink, tensor, false, from, to});
-    for (auto [kind, source, sink, tensor, reduction, from, to] :
+    for (const auto& [kind, source, sink, tensor, reduction, from, to] :
          pairs_of_report(report_of(text, Pairs::All), sizes))
       got.insert({"", source, sink, tensor, false, from, to});
     CHECK(expected == got);

@@ -422,6 +422,7 @@ TEST_CASE("texts with bytes changed are read or refused, never more") {
       ForeignSchedule(open_program(kStencil), text, "f.isl").judge(Terms::InOrder);
       ++read;
     } catch (const UserError&) {
+      continue;  // most damage is noticed
     }
   }
   CHECK(read > kRuns / 4);

@@ -79,7 +79,7 @@ inline TracePairs pairs_of_trace(const ir::Program& program, bool direct) {
   for (const auto& [cell, log] : logs) relate(log, cell.first, direct, pairs);
   // What an assignment does to its element is no reduction.
   TracePairs result;
-  for (auto [kind, source, sink, tensor, reduction, from, to] : pairs) {
+  for (const auto& [kind, source, sink, tensor, reduction, from, to] : pairs) {
     const bool is_update = program.statement(source).combiner != ir::Combiner::None;
     result.insert({kind, source, sink, tensor, reduction && is_update, from, to});
   }

@@ -92,12 +92,12 @@ program rows()
   const std::string seen =
       "view x as [5, 21]\nview y as [21]\nfuse y.init: j, k as jk\nfuse y.update: j, k as jk\n"
       "fuse z.update: j, k as jk";
-  for (const std::string more :
-       {"", "split y.update: jk by 4",
-        "split y.init: jk by 8\nsplit y.update: jk by 8\nnest jk.o > { <jk.i> > y.init; i > <jk.i> "
-        "> y.update }\nstage y at y.update:jk.o in register",
-        "stage x", "split_reduction z: jk by 8 as z_v interleaved", "view x as [5, 3, 7]",
-        "stage y layout (a) [a//4, a%4]"}) {
+  for (const std::string more : {"", "split y.update: jk by 4",
+                                 ("split y.init: jk by 8\nsplit y.update: jk by 8\nnest jk.o > { "
+                                  "<jk.i> > y.init; i > <jk.i> "
+                                  "> y.update }\nstage y at y.update:jk.o in register"),
+                                 "stage x", "split_reduction z: jk by 8 as z_v interleaved",
+                                 "view x as [5, 3, 7]", "stage y layout (a) [a//4, a%4]"}) {
     CAPTURE(more);
     CHECK(problem_of(rows, seen + "\n" + more, ProofLevel::Full, "reassoc j, k, jk") == "");
   }

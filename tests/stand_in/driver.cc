@@ -22,11 +22,10 @@ template <class F>
 int entry(const char* name, F&& does) {
   const std::lock_guard lock(driver().mutex);
   try {
-    if (const int result = driver().enter(name))
-      return std::max(result, static_cast<int>(kSuccess));
+    if (const int result = driver().enter(name)) return std::max(result, static_cast<int>(Success));
     return does();
   } catch (...) {
-    return kOutOfMemory;
+    return OutOfMemory;
   }
 }
 
@@ -56,22 +55,22 @@ struct Result {
   const char *name, *text;
 };
 constexpr Result kResults[] = {
-    {kSuccess, "CUDA_SUCCESS", "no error"},
-    {kInvalidValue, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-    {kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {Success, "CUDA_SUCCESS", "no error"},
+    {InvalidValue, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {OutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
-    {kInvalidDevice, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
-    {kInvalidImage, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
-    {kIllegalState, "CUDA_ERROR_ILLEGAL_STATE",
+    {InvalidDevice, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {InvalidImage, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+    {IllegalState, "CUDA_ERROR_ILLEGAL_STATE",
      "the operation cannot be performed in the present state"},
-    {kNotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
-    {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {NotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {LaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
 };
 
 int find_result(int number, const char** text, const char* Result::* which) {
   const auto* found = std::ranges::find(kResults, number, &Result::number);
   *text = found == std::end(kResults) ? nullptr : found->*which;
-  return *text == nullptr ? kInvalidValue : kSuccess;
+  return *text == nullptr ? InvalidValue : Success;
 }
 
 // A loader is given no length: a shared object of ours ends with its section headers.
@@ -94,7 +93,7 @@ template <class T>
 int destroy(const char* name, T* object) {
   return entry(name, [&] {
     delete object;  // NOLINT: handles of a C interface
-    return static_cast<int>(kSuccess);
+    return static_cast<int>(Success);
   });
 }
 
@@ -119,58 +118,58 @@ int cuGetErrorString(int result, const char** text) {
 }
 
 int cuInit(unsigned) {
-  return entry("cuInit", [] { return kSuccess; });
+  return entry("cuInit", [] { return Success; });
 }
 int cuDriverGetVersion(int* version) {
   *version = 12080;
-  return entry("cuDriverGetVersion", [] { return kSuccess; });
+  return entry("cuDriverGetVersion", [] { return Success; });
 }
 int cuDeviceGetCount(int* count) {
   *count = 2;
-  return entry("cuDeviceGetCount", [] { return kSuccess; });
+  return entry("cuDeviceGetCount", [] { return Success; });
 }
 int cuDeviceGet(int* device, int number) {
   return entry("cuDeviceGet", [&] {
     *device = number;
-    return number == 0 || number == 1 ? kSuccess : kInvalidDevice;
+    return number == 0 || number == 1 ? Success : InvalidDevice;
   });
 }
 int cuDeviceGetName(char* text, int room, int device) {
   return entry("cuDeviceGetName", [&] {
     std::strncpy(text, device == 0 ? "stand-in" : "stand-in H100", static_cast<std::size_t>(room));
-    return kSuccess;
+    return Success;
   });
 }
 int cuDeviceGetAttribute(int* value, int which, int device) {
   return entry("cuDeviceGetAttribute", [&] {
     const auto* found = std::ranges::find(kAttributes, which, &Attribute::number);
-    if (found == std::end(kAttributes)) return kInvalidValue;
+    if (found == std::end(kAttributes)) return InvalidValue;
     *value = device == 0 ? found->emulated : found->h100;
-    return kSuccess;
+    return Success;
   });
 }
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
   return entry("cuDeviceTotalMem_v2", [&] {
     *bytes = static_cast<std::size_t>(driver().limit);
-    return kSuccess;
+    return Success;
   });
 }
 int cuDevicePrimaryCtxRetain(void** context, int) {
   return entry("cuDevicePrimaryCtxRetain", [&] {
     *context = &driver();
-    return kSuccess;
+    return Success;
   });
 }
 int cuDevicePrimaryCtxRelease_v2(int) {
-  return entry("cuDevicePrimaryCtxRelease_v2", [] { return kSuccess; });
+  return entry("cuDevicePrimaryCtxRelease_v2", [] { return Success; });
 }
 int cuCtxPushCurrent_v2(void*) {
-  return entry("cuCtxPushCurrent_v2", [] { return kSuccess; });
+  return entry("cuCtxPushCurrent_v2", [] { return Success; });
 }
 int cuCtxPopCurrent_v2(void** context) {
   return entry("cuCtxPopCurrent_v2", [&] {
     *context = &driver();
-    return kSuccess;
+    return Success;
   });
 }
 
@@ -198,7 +197,7 @@ int cuMemFreeHost(void* memory) {
 int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned) {
   return entry("cuMemHostGetDevicePointer_v2", [&] {
     *address = reinterpret_cast<Address>(memory);  // NOLINT
-    return kSuccess;
+    return Success;
   });
 }
 
@@ -206,46 +205,46 @@ int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned) {
 // their turn.
 int cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, Stream* stream) {
   return entry("cuMemcpyHtoDAsync_v2", [&]() -> int {
-    if (at(stream).capture) return kIllegalState;
-    if (!driver().is_memory(to, static_cast<int64_t>(bytes))) return kInvalidValue;
+    if (at(stream).capture) return IllegalState;
+    if (!driver().is_memory(to, static_cast<int64_t>(bytes))) return InvalidValue;
     Driver::put(at(stream), [to, taken = copy_of(from, bytes)] {
       driver().write(to, taken.data(), static_cast<int64_t>(taken.size()));
-      return kSuccess;
+      return Success;
     });
-    return kSuccess;
+    return Success;
   });
 }
 int cuMemcpyDtoHAsync_v2(void* to, Address from, std::size_t bytes, Stream* stream) {
   return entry("cuMemcpyDtoHAsync_v2", [&]() -> int {
-    if (!driver().is_memory(from, static_cast<int64_t>(bytes))) return kInvalidValue;
+    if (!driver().is_memory(from, static_cast<int64_t>(bytes))) return InvalidValue;
     Driver::put(at(stream), [=] {
       driver().read(to, from, static_cast<int64_t>(bytes));
-      return kSuccess;
+      return Success;
     });
-    return kSuccess;
+    return Success;
   });
 }
 int cuMemcpyDtoDAsync_v2(Address to, Address from, std::size_t bytes, Stream* stream) {
   return entry("cuMemcpyDtoDAsync_v2", [&]() -> int {
     const auto count = static_cast<int64_t>(bytes);
-    if (!driver().is_memory(to, count) || !driver().is_memory(from, count)) return kInvalidValue;
+    if (!driver().is_memory(to, count) || !driver().is_memory(from, count)) return InvalidValue;
     Driver::put(at(stream), [=] {
       driver().copy(to, from, count);
-      return kSuccess;
+      return Success;
     });
-    return kSuccess;
+    return Success;
   });
 }
 int cuMemsetD32Async(Address to, unsigned value, std::size_t words, Stream* stream) {
   return entry("cuMemsetD32Async", [&]() -> int {
     const auto bytes = static_cast<int64_t>(4 * words);
-    if (!driver().is_memory(to, bytes)) return kInvalidValue;
+    if (!driver().is_memory(to, bytes)) return InvalidValue;
     Driver::put(at(stream), [=] {
       const std::vector<unsigned> values(words, value);
       driver().write(to, values.data(), bytes);
-      return kSuccess;
+      return Success;
     });
-    return kSuccess;
+    return Success;
   });
 }
 
@@ -253,7 +252,7 @@ int cuStreamCreate(Stream** stream, unsigned) {
   return entry("cuStreamCreate", [&] {
     *stream = new Stream;  // NOLINT
     driver().streams.push_back(*stream);
-    return kSuccess;
+    return Success;
   });
 }
 int cuStreamDestroy_v2(Stream* stream) {
@@ -267,36 +266,36 @@ int cuStreamSynchronize(Stream* stream) {
 int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   return entry("cuStreamWaitEvent", [&] {
     Driver::put(at(stream), [event, last = event->recorded] {
-      return event->come_by < last ? kNotYet : +kSuccess;
+      return event->come_by < last ? kNotYet : +Success;
     });
-    return kSuccess;
+    return Success;
   });
 }
 int cuStreamBeginCapture_v2(Stream* stream, int) {
   return entry("cuStreamBeginCapture_v2", [&]() -> int {
-    if (at(stream).capture) return kIllegalState;
+    if (at(stream).capture) return IllegalState;
     at(stream).capture.emplace();
-    return kSuccess;
+    return Success;
   });
 }
 int cuStreamEndCapture(Stream* stream, Graph** graph) {
   return entry("cuStreamEndCapture", [&]() -> int {
-    if (!at(stream).capture) return kIllegalState;
+    if (!at(stream).capture) return IllegalState;
     *graph = new Graph(*std::move(at(stream).capture));  // NOLINT
     at(stream).capture.reset();
-    return kSuccess;
+    return Success;
   });
 }
 int cuGraphInstantiateWithFlags(Graph** executable, const Graph* graph, unsigned long long) {
   return entry("cuGraphInstantiateWithFlags", [&] {
     *executable = new Graph(*graph);  // NOLINT
-    return kSuccess;
+    return Success;
   });
 }
 int cuGraphLaunch(const Graph* executable, Stream* stream) {
   return entry("cuGraphLaunch", [&] {
     for (const Operation& operation : executable->operations) Driver::put(at(stream), operation);
-    return kSuccess;
+    return Success;
   });
 }
 int cuGraphExecDestroy(Graph* executable) { return destroy("cuGraphExecDestroy", executable); }
@@ -305,7 +304,7 @@ int cuGraphDestroy(Graph* graph) { return destroy("cuGraphDestroy", graph); }
 int cuEventCreate(Event** event, unsigned) {
   return entry("cuEventCreate", [&] {
     *event = new Event;  // NOLINT
-    return kSuccess;
+    return Success;
   });
 }
 int cuEventRecord(Event* event, Stream* stream) {
@@ -315,28 +314,28 @@ int cuEventRecord(Event* event, Stream* stream) {
     Driver::put(at(stream), [event] {
       ++event->come_by;
       event->milliseconds = now_ms();
-      return kSuccess;
+      return Success;
     });
-    return kSuccess;
+    return Success;
   });
 }
 int cuEventSynchronize(Event* event) {
   return entry("cuEventSynchronize", [&] {
     const auto stream = std::ranges::find(driver().streams, event->stream);
-    return stream != driver().streams.end() ? driver().drain(**stream) : +kSuccess;
+    return stream != driver().streams.end() ? driver().drain(**stream) : +Success;
   });
 }
 int cuEventElapsedTime(float* milliseconds, const Event* from, const Event* to) {
   return entry("cuEventElapsedTime", [&] {
     *milliseconds = static_cast<float>(to->milliseconds - from->milliseconds);
-    return kSuccess;
+    return Success;
   });
 }
 // Streams may still come by it: it goes with the driver.
 int cuEventDestroy_v2(Event* event) {
   return entry("cuEventDestroy_v2", [&] {
     driver().retired.emplace_back(event);
-    return kSuccess;
+    return Success;
   });
 }
 
@@ -346,9 +345,9 @@ int cuModuleLoadData(Module** module, const void* image) {
       auto library =
           std::make_unique<polyte::runtime::SharedLibrary>(whole_object(image), "stand-in module");
       *module = new Module{std::move(library)};  // NOLINT
-      return kSuccess;
+      return Success;
     } catch (const polyte::UserError&) {
-      return kInvalidImage;
+      return InvalidImage;
     }
   });
 }
@@ -356,17 +355,17 @@ int cuModuleUnload(Module* module) { return destroy("cuModuleUnload", module); }
 int cuModuleGetFunction(Function** function, Module* module, const char* name) {
   return entry("cuModuleGetFunction", [&]() -> int {
     const void* description = module->library->find(std::string(name) + POLYTE_LAUNCH_SUFFIX);
-    if (description == nullptr) return kNotFound;
+    if (description == nullptr) return NotFound;
     *function =
         &module->functions.emplace_back(Function{static_cast<const polyte_launch*>(description)});
-    return kSuccess;
+    return Success;
   });
 }
 int cuFuncSetAttribute(Function* function, int which, int value) {
   return entry("cuFuncSetAttribute", [&]() -> int {
-    if (which != 8 || value > 232448) return kInvalidValue;
+    if (which != 8 || value > 232448) return InvalidValue;
     function->shared_limit = value;
-    return kSuccess;
+    return Success;
   });
 }
 int cuLaunchKernel(const Function* function, unsigned x, unsigned y, unsigned z, unsigned threads_x,
@@ -377,7 +376,7 @@ int cuLaunchKernel(const Function* function, unsigned x, unsigned y, unsigned z,
     if (threads_x != launch.threads || threads_y != 1 || threads_z != 1 ||
         shared != launch.shared_bytes || shared > function->shared_limit || x == 0 || y == 0 ||
         z == 0 || y > 65535 || z > 65535)
-      return kInvalidValue;
+      return InvalidValue;
     std::vector<uint64_t> arguments(static_cast<std::size_t>(launch.arguments));
     for (std::size_t i = 0; i < arguments.size(); ++i)
       std::memcpy(&arguments[i], parameters[i], sizeof(uint64_t));
@@ -385,7 +384,7 @@ int cuLaunchKernel(const Function* function, unsigned x, unsigned y, unsigned z,
       const int64_t grid[] = {x, y, z};
       return driver().run_kernel(launch, grid, arguments);
     });
-    return kSuccess;
+    return Success;
   });
 }
 

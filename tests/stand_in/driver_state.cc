@@ -37,7 +37,7 @@ Driver& Driver::get() {
 int Driver::planned(const std::string& name) {
   ++calls_[name];
   const auto found = failures_.find(name);
-  if (found == failures_.end() || --found->second.nth > 0) return kSuccess;
+  if (found == failures_.end() || --found->second.nth > 0) return Success;
   const int result = found->second.result;
   failures_.erase(found);
   return result;
@@ -62,36 +62,36 @@ int64_t Driver::calls(const std::string& name) const {
 }
 
 int Driver::allocate(uint64_t& address, int64_t bytes) {
-  if (bytes <= 0) return kInvalidValue;
-  if (allocated + bytes > limit) return kOutOfMemory;
+  if (bytes <= 0) return InvalidValue;
+  if (allocated + bytes > limit) return OutOfMemory;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t total = (kAlignment + static_cast<std::size_t>(bytes) + page - 1) / page * page;
   void* pages = ::mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) return kOutOfMemory;
+  if (pages == MAP_FAILED) return OutOfMemory;
   address = reinterpret_cast<uint64_t>(pages) + kAlignment;  // NOLINT
   memory_[address] = {static_cast<char*>(pages), total, bytes};
   allocated += bytes;
   emulator_->add_memory("memory " + std::to_string(memory_.size()),
                         reinterpret_cast<void*>(address),  // NOLINT
                         bytes, runtime::Emulator::Defined::No);
-  return kSuccess;
+  return Success;
 }
 
 int Driver::release(uint64_t address) {
   const auto found = memory_.find(address);
-  if (found == memory_.end()) return kInvalidValue;
+  if (found == memory_.end()) return InvalidValue;
   emulator_->remove_memory(reinterpret_cast<void*>(address));  // NOLINT
   ::munmap(found->second.pages, found->second.page_bytes);
   allocated -= found->second.bytes;
   memory_.erase(found);
-  return kSuccess;
+  return Success;
 }
 
 int Driver::allocate_host(void*& memory, int64_t bytes) {
   memory = std::malloc(static_cast<std::size_t>(bytes));  // NOLINT
-  if (memory == nullptr) return kOutOfMemory;
+  if (memory == nullptr) return OutOfMemory;
   emulator_->add_memory("status words", memory, bytes, runtime::Emulator::Defined::StatusWords);
-  return kSuccess;
+  return Success;
 }
 
 void Driver::release_host(void* memory) {
@@ -136,9 +136,9 @@ int Driver::run_kernel(const polyte_launch& launch, const int64_t* grid,
   for (const uint64_t& argument : arguments) places.push_back(&argument);
   const polyte_host host = emulator_->host();
   const std::size_t before = emulator_->faults().size();
-  if (host.launch(host.self, &launch, grid, places.data()) == 0) return kSuccess;
+  if (host.launch(host.self, &launch, grid, places.data()) == 0) return Success;
   fault = emulator_->faults().at(before);
-  return lost_ = kLaunchFailed;
+  return lost_ = LaunchFailed;
 }
 
 void Driver::put(Stream& stream, Operation operation) {
@@ -165,14 +165,14 @@ int Driver::drain(const Stream& stream) {
       if (result == kNotYet) continue;
       any = true;
       each->waiting.pop_front();
-      if (result != kSuccess) {
+      if (result != Success) {
         if (lost_ != 0) lose_waiting();
         return result;
       }
     }
-    if (!any) return kIllegalState;
+    if (!any) return IllegalState;
   }
-  return kSuccess;
+  return Success;
 }
 
 }  // namespace polyte::stand_in

@@ -17,14 +17,14 @@ namespace polyte::stand_in {
 
 // The driver's numbers.
 enum : int {
-  kSuccess = 0,
-  kInvalidValue = 1,
-  kOutOfMemory = 2,
-  kInvalidDevice = 101,
-  kInvalidImage = 200,
-  kNotFound = 500,
-  kIllegalState = 401,
-  kLaunchFailed = 719,
+  Success = 0,
+  InvalidValue = 1,
+  OutOfMemory = 2,
+  InvalidDevice = 101,
+  InvalidImage = 200,
+  NotFound = 500,
+  IllegalState = 401,
+  LaunchFailed = 719,
 };
 
 constexpr int kNotYet = -1;              // of an operation that waits for another stream
