@@ -18,7 +18,9 @@ constexpr double kUnhiddenMoves = 0.1;    // of loads behind operations, or the 
 constexpr double kElementCycles = 1;      // a lane loaded by itself and put into its vector
 constexpr double kScatterCycles = 1.5;    // a lane taken out of its vector and stored
 constexpr double kFarScatterCycles = 12;  // where each lane's place is on a page of its own
-constexpr double kTurnedCycles = 3;       // a vector of a square that is transposed in registers
+// A vector of a square that is transposed in registers: of as many steps as it has lanes, and of
+// fewer, which are loaded in pieces of a vector. Measured on Zen 5.
+constexpr double kTurnedCycles = 3, kTurnedPiecesCycles = 4.2;
 // A vector of every second element, or third, ..: so many loads and their shuffles, for
 // each element between.
 constexpr double kNearVectorCycles = 1.5;
@@ -144,8 +146,8 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
     if (times > 1 && at.row != nest_.loops.size() && !at.packed.contains(access.buffer) &&
         conflicts_in_cache(machine_, access.strides[at.row] * access.element_bytes, rows.inner))
       crowded += times * machine_.l1.line_bytes / kStepL2Rate;
-    if (at.turned && stride > kNearLanes) {
-      singles += times * vectors * kTurnedCycles;
+    if (at.turned > 0 && stride > kNearLanes) {
+      singles += times * vectors * (at.turned < lanes() ? kTurnedPiecesCycles : kTurnedCycles);
     } else if (stride == 0) {
       loads += times;  // an operand in memory: nothing to keep
     } else if (stride == 1) {

@@ -18,8 +18,9 @@ struct TileLoopNumbers {
   std::size_t lane = 0, row = 0, outer_row = 0;  // loop numbers; loops.size(): none
   bool tiles(std::size_t loop) const { return loop == lane || loop == row || loop == outer_row; }
   std::set<std::string> packed;  // read densely along the lanes
-  // What strides along the lanes is read in squares that are transposed in registers.
-  bool turned = false;
+  // What strides along the lanes is read in squares of these and so many steps of the innermost
+  // reduction loop, which are transposed in registers; 0: lane by lane.
+  int turned = 0;
 };
 
 class StepCost {

@@ -14,6 +14,7 @@ namespace polyte::schedule {
 namespace {
 
 constexpr std::size_t kMostCandidates = 48, kMostHeights = 2;
+constexpr int kFewSteps = 4;  // of a square that is not whole: what a load of 128 bits has
 // Four bytes into a panel: along the lanes; across, one by one or in squares; the same where the
 // lanes' lines fall into few sets of the cache.
 constexpr double kCopyAlong = 0.5, kCopyAcross = 1, kCopyInSquares = 0.6;
@@ -48,17 +49,22 @@ class TileFinder {
     for (const std::string& loop : std::views::reverse(q_.candidates))
       if (may_have("row") && nest_.extent(loop) > 1) rows.push_back(nest_.loop_number(loop));
     std::vector<TileCandidate> all;
-    if (q_.form && q_.form->has("turn")) lanes.clear();
+    if (q_.form && q_.form->has("turn") && !q_.form->has("row")) lanes.clear();
     for (const std::size_t lane : lanes)
       for (const std::size_t row : rows)
         for (const std::size_t outer : rows)
           if (are_apart(lane, row, outer) && is_worth_rows(lane, row) && may_be("lane", lane) &&
               may_be("row", row) && may_be("outer_row", outer))
             for (const std::set<std::string>& packed : panel_choices(lane, row))
-              if (!gathers_few(lane, packed)) add_tiles({lane, row, outer, packed, false}, all);
+              if (!gathers_few(lane, packed)) {
+                const TileLoopNumbers at{lane, row, outer, packed};
+                add_tiles(at, all);
+                if (turns(at)) add_turned_tiles(at, all);
+              }
     for (const std::string& loop : q_.turned) {
       if (!may_have("turn")) continue;
-      const TileLoopNumbers at{nest_.loop_number(loop), none(), none(), {}, true};
+      const TileLoopNumbers at{
+          nest_.loop_number(loop), none(), none(), {}, machine_.lanes(nest_.dtype)};
       all.push_back({at, {1, 1}, steps_.cycles(at, {1, 1}), 0});
     }
     keep_cheapest(all, kMostCandidates);
@@ -256,6 +262,53 @@ class TileFinder {
              r >= 2; --r)
           if (extent(at.row) * r * vectors + kept(at, vectors) < machine_.vector_registers)
             add(extent(at.row), r);
+      }
+      keep_cheapest(tiles, kMostHeights);
+      all.insert(all.end(), tiles.begin(), tiles.end());
+    }
+  }
+
+  // Whether reads that stride along the lanes all lie along the innermost steps of the sum, and
+  // there is one: squares of the two are read along memory and transposed in registers.
+  //
+  //   C[m, n] += A[m, k] * B[n, k]     rows m, lanes n: B in squares of n and k
+  bool turns(const TileLoopNumbers& at) const {
+    if (!may_have("turn") || at.lane == none() || at.row == none() || at.outer_row != none() ||
+        q_.main->reductions.empty() || are_coupled(at.lane, at.row))
+      return false;
+    const std::size_t step = nest_.loop_number(q_.main->reductions.back());
+    const int lanes = machine_.lanes(nest_.dtype);
+    if (lanes < kFewSteps || extent(at.lane) < lanes || extent(step) < kFewSteps) return false;
+    bool found = false;
+    for (const NestAccess& access : nest_.all) {
+      if (!access.each_step || at.packed.contains(access.buffer) ||
+          access.strides[at.lane] <= kNearLanes)
+        continue;
+      const bool is_word = access.element_bytes == 4 || access.element_bytes == 8;
+      if (!access.load || access.load->otherwise || access.strides[step] != 1 || !is_word)
+        return false;
+      found = true;
+    }
+    return found;
+  }
+
+  // Sums, and a square's vectors until its last step, are in registers; where a whole square does
+  // not fit in beside the rows, a few of its steps may.
+  void add_turned_tiles(const TileLoopNumbers& at, std::vector<TileCandidate>& all) const {
+    const std::int64_t steps = extent(nest_.loop_number(q_.main->reductions.back()));
+    for (int vectors = 1; vectors <= std::min<std::int64_t>(3, most_vectors(at)); ++vectors) {
+      const int places = (machine_.vector_registers - 1) / vectors;
+      std::vector<TileCandidate> tiles;
+      for (std::int64_t rows = std::min<std::int64_t>(most_of(extent(at.row)), places); rows >= 1;
+           --rows) {
+        for (const int turned : {machine_.lanes(nest_.dtype), kFewSteps}) {
+          if (rows + turned > places || turned > steps) continue;
+          TileLoopNumbers own = at;
+          own.turned = turned;
+          const RegisterTile tile{static_cast<int>(rows), vectors, 1};
+          if (is_asked_for(own, tile))
+            tiles.push_back({own, tile, steps_.cycles(own, tile), panel_cycles(own, tile)});
+        }
       }
       keep_cheapest(tiles, kMostHeights);
       all.insert(all.end(), tiles.begin(), tiles.end());

@@ -49,7 +49,7 @@ struct TileQuestion {
   std::vector<const ir::Statement*> others = {};  // initial values and epilogue at its points
   std::vector<PricedLoop> loops = {};             // of main
   std::vector<std::string> candidates = {};       // may carry lanes or rows
-  // Lanes of reductions whose operands can be transposed in registers.
+  // Lanes of reductions whose operands can be transposed in registers, a vector without rows.
   std::vector<std::string> turned = {};
   std::vector<std::string> fixed_order = {};  // free loops that stay outermost, in this order
   // That a tile leaves of its rows, else of its lanes, where there are so many.
@@ -60,7 +60,9 @@ struct TileQuestion {
 struct TileChoice {
   std::string lane = {}, row = {}, outer_row = {};  // empty: none
   RegisterTile tile = {};
-  bool turned = false;  // one vector, in squares with the innermost reduction loop
+  // Steps of the innermost reduction loop that are unrolled: with the lanes they are squares of what
+  // strides along these, transposed in registers. 0: none.
+  int turned = 0;
   // The loops around, outermost first: h, f.o of the lane, row or blocked loop; f.o.o and f.o.i of
   // `in_blocks`.
   std::vector<PlannedLoop> order = {};

@@ -53,7 +53,8 @@ class TiledNestPlanner {
     if (!choice_.block.empty()) split({choice_.block}, Param{"Kc"});
     if (!choice_.in_blocks.empty())
       split({tiles_of(choice_.in_blocks), choice_.in_blocks}, Param{"Tb"});
-    if (choice_.turned) split(*nest_.update, nest_.update->reductions.back(), Vectors{1});
+    if (choice_.turned > 0)
+      split(*nest_.update, nest_.update->reductions.back(), Elements{choice_.turned});
   }
 
   NestPath tile() const {
@@ -70,7 +71,7 @@ class TiledNestPlanner {
   NestPath steps() const {
     NestPath path;
     for (const std::string& loop : nest_.update->reductions) {
-      if (choice_.turned && loop == nest_.update->reductions.back()) {
+      if (choice_.turned > 0 && loop == nest_.update->reductions.back()) {
         path.push_back({tiles_of(loop)});
         path.push_back({within_tile(loop), LoopKind::Unrolled});
       } else if (loop != choice_.block) {

@@ -30,7 +30,7 @@ class ReductionFiller {
   Result<Filling> run() {
     if (file_.loop_holes.contains("block") && free_.block.empty())
       return Decline{"the sum needs no blocks"};
-    if (file_.loop_holes.contains("turn") && !free_.turned)
+    if (file_.loop_holes.contains("turn") && !file_.loop_holes.contains("row") && free_.turned == 0)
       return Decline{"nothing is turned in registers"};
     if (!choose()) return Decline{"no tile has the form of " + file_.name};
     if (file_.params.contains("Share")) {
@@ -116,7 +116,7 @@ class ReductionFiller {
     name("row", choice_.row);
     name("outer_row", choice_.outer_row);
     name("block", choice_.block);
-    name("turn", choice_.turned ? update().reductions.back() : "");
+    name("turn", choice_.turned > 0 ? update().reductions.back() : "");
     filling_.scope.lists = tiled().free_loops();
     for (const std::string& loop : update().reductions)
       if (loop != choice_.block && loop != filling_.scope.names["turn"])
@@ -138,6 +138,7 @@ class ReductionFiller {
     size("Mo", choice_.outer_row, std::to_string(choice_.tile.outer_rows));
     size("Nr", choice_.lane,
          lanes % vector == 0 ? std::to_string(lanes / vector) + "*L" : std::to_string(lanes));
+    size("Sq", filling_.scope.names["turn"], std::to_string(choice_.turned));
     size("Kc", choice_.block, std::to_string(choice_.block_size));
     size("Tb", choice_.in_blocks, std::to_string(choice_.block_tiles));
     if (share_ > 0) filling_.values["Share"] = std::to_string(share_);
@@ -194,7 +195,7 @@ class ReductionFiller {
       filling_.scope.groups[group];
     // Panels lie along the lanes. Without them, or where squares are transposed in registers,
     // operands are read where they are.
-    if (choice_.lane.empty() || choice_.turned) return;
+    if (choice_.lane.empty() || (choice_.turned > 0 && choice_.row.empty())) return;
     const std::int64_t row_panels = choice_.row.empty() ? 0 : tiled().trips("row");
     const TiledReduction reduction{&nest_.program(),
                                    &machine(),

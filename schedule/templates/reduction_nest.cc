@@ -147,7 +147,7 @@ std::map<std::string, std::int64_t> TiledSum::facts() const {
   facts["Kc"] = choice_.block.empty() ? 0 : choice_.block_size;
   facts["Tb"] =
       !choice_.lane.empty() && choice_.in_blocks == choice_.lane ? choice_.block_tiles : 0;
-  facts["turned"] = choice_.turned;
+  facts["turned"] = choice_.turned > 0 && choice_.row.empty();
   facts["steps"] = 1;
   for (const std::string& loop : nest_.group().update->reductions)
     facts["steps"] *= std::max<std::int64_t>(1, nest_.extent(loop));

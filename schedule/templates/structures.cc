@@ -7,7 +7,7 @@ namespace polyte::schedule {
 // where it is used.
 const std::vector<Structure>& structures() {
   const std::vector<std::string> tile_loops = {"lane", "row", "outer_row", "block", "turn"};
-  const std::vector<std::string> tile_params = {"Mr", "Mo", "Nr", "Kc", "Tb", "Share"};
+  const std::vector<std::string> tile_params = {"Mr", "Mo", "Nr", "Sq", "Kc", "Tb", "Share"};
   static const std::vector<Structure> kAll = {
       {"rows",
        "sums of rows and what is made of them, element by element: softmax, norms, means",

@@ -11,7 +11,7 @@ namespace {
 
 using namespace polyte;
 
-constexpr driver::Scheduler kArms[] = {driver::Scheduler::Poly, driver::Scheduler::Template};
+constexpr driver::Scheduler kSchedulers[] = {driver::Scheduler::Poly, driver::Scheduler::Template};
 
 struct Written {
   std::string script, notes;
@@ -34,7 +34,7 @@ Written written(const char* text, driver::Scheduler scheduler, const char* cpu =
 
 // Both schedulers keep the sums of these in registers.
 void check_registers(std::initializer_list<std::string> texts) {
-  for (const driver::Scheduler scheduler : kArms)
+  for (const driver::Scheduler scheduler : kSchedulers)
     for (const std::string& text : texts) {
       const Written sums = written(text.c_str(), scheduler);
       CAPTURE(sums.script);
@@ -52,7 +52,7 @@ constexpr const char* kProduct =
 TEST_CASE("wordings: a factor of an operand is multiplied once per element, not in each tile") {
   const std::string text = kProduct + std::string("  C[m, n] = sum[k] 2 * A[m, k] * B[k, n]\n");
   check_registers({text});
-  for (const driver::Scheduler scheduler : kArms) {
+  for (const driver::Scheduler scheduler : kSchedulers) {
     const Written product = written(text.c_str(), scheduler);
     CAPTURE(product.script);
     CHECK(product.has("precompute C.update: A_value[m, k] = 2 * A[m, k]"));
@@ -107,7 +107,7 @@ program chain()
   b[i, j] = max(a[i, j] + 1, 0)
   y[i, j] = b[i, j] * b[i, j] - a[i, j]
 )";
-  for (const driver::Scheduler scheduler : kArms) {
+  for (const driver::Scheduler scheduler : kSchedulers) {
     const Written chain = written(text, scheduler);
     CAPTURE(chain.script);
     CHECK(chain.has("{ <j.i> > a; <j.i> > b; <j.i> > y }"));
@@ -129,7 +129,7 @@ program add()
   out y: f32[1000, 1000]
   y[i, j] = x[i, j] + b[j]
 )";
-  for (const driver::Scheduler scheduler : kArms)
+  for (const driver::Scheduler scheduler : kSchedulers)
     for (const char* cpu : {"x86-64-v3", "x86-64-v4"}) {
       const Written rows = written(text, scheduler, cpu);
       CAPTURE(rows.script);
@@ -138,7 +138,7 @@ program add()
 }
 
 TEST_CASE("wordings: what one pass adds up for each channel stays in registers") {
-  for (const driver::Scheduler scheduler : kArms) {
+  for (const driver::Scheduler scheduler : kSchedulers) {
     const Written sums = written(R"(
 program moments()
   in  x: f32[16, 64, 784]
@@ -158,7 +158,7 @@ program moments()
 }
 
 TEST_CASE("wordings: windows that move by two are read in vectors, whatever their length") {
-  for (const driver::Scheduler scheduler : kArms)
+  for (const driver::Scheduler scheduler : kSchedulers)
     for (const char* cpu : {"x86-64-v3", "x86-64-v4"}) {
       const Written pool = written(R"(
 program pool()
@@ -178,7 +178,7 @@ TEST_CASE("wordings: rows are summed up side by side, whether or not something i
   const std::string head = "program rows()\n  in    A: f64[2000, 2000]\n  in    x: f64[2000]\n";
   for (const std::string& text : {head + "  inout y: f64[2000]\n  y[i] += A[i, j] * x[j]\n",
                                   head + "  out   y: f64[2000]\n  y[i] = sum[j] A[i, j] * x[j]\n"})
-    for (const driver::Scheduler scheduler : kArms) {
+    for (const driver::Scheduler scheduler : kSchedulers) {
       const Written sums = written(text.c_str(), scheduler);
       CAPTURE(sums.script);
       CHECK(sums.has("j.o > [i.i] > <j.i> > y_v.update"));
@@ -193,7 +193,7 @@ program gemm()
   out C: f32[97, 97]
   C[m, n] = sum[k in 1..97] A[m, k] * B[k, n]    for m in 1..97, n in 1..97
 )";
-  for (const driver::Scheduler scheduler : kArms) {
+  for (const driver::Scheduler scheduler : kSchedulers) {
     const Written sums = written(gemm, scheduler);
     CAPTURE(sums.script);
     CHECK(sums.has("from 1"));
@@ -211,7 +211,7 @@ TEST_CASE("wordings: a product in ordered loops has its tile of registers") {
       "  loop m in 0..96\n    loop n in 0..96\n      C[m, n] = 0\n      loop k in 0..96\n"
       "        C[m, n] += A[m, k] * B[k, n]\n";
   check_registers({kProduct + rows, kProduct + terms, kProduct + all});
-  for (const driver::Scheduler scheduler : kArms)
+  for (const driver::Scheduler scheduler : kSchedulers)
     for (const std::string& loops : {rows, terms, all})
       CHECK(written((kProduct + loops).c_str(), scheduler).notes.empty());
 }
@@ -249,7 +249,7 @@ TEST_CASE("wordings: large results are streamed in rows of whole vectors") {
     const std::string size = std::string("f32[8000, ") + columns + "]\n";
     return "program twice()\n  in  x: " + size + "  out y: " + size + "  y[i, j] = x[i, j] * 2\n";
   };
-  for (const driver::Scheduler scheduler : kArms) {
+  for (const driver::Scheduler scheduler : kSchedulers) {
     CHECK(written(twice("3000").c_str(), scheduler).has("stream y"));
     CHECK_FALSE(written(twice("3004").c_str(), scheduler).has("stream y"));
     const char* single =
@@ -278,7 +278,7 @@ program chain()
   Y0: y[2*i] = a[i] + y[2*i + 1]
   Y1: y[2*i + 1] = a[i] * y[2*i + 2]
 )";
-  for (const driver::Scheduler scheduler : kArms) {
+  for (const driver::Scheduler scheduler : kSchedulers) {
     const Written mosaic = written(kMosaic, scheduler), chain = written(kChain, scheduler);
     CAPTURE(mosaic.script);
     CHECK(mosaic.has("{ <j.i> > Y0; <j.i> > Y1; <j.i> > Y2; <j.i> > Y3 }"));
@@ -295,7 +295,7 @@ program grid()
   out y: f32[40, 512]
   y[p, q] = (1 - f32(q % 8) * 0.125) * g[p, q//8] + f32(q % 8) * 0.125 * g[p, q//8 + 1]  for p in 0..40, q in 0..512
 )";
-  for (const driver::Scheduler scheduler : kArms) {
+  for (const driver::Scheduler scheduler : kSchedulers) {
     const Written grid = written(kGrid, scheduler);
     CAPTURE(grid.script);
     CHECK(grid.has("<q.i> > y"));
@@ -313,7 +313,7 @@ program curve()
   at[i, j] = i32(min(max(x[i, j], 0), 255))
   y[i, j] = t[at[i, j]] * 2
 )";
-  for (const driver::Scheduler scheduler : kArms) {
+  for (const driver::Scheduler scheduler : kSchedulers) {
     const Written curve = written(kCurve, scheduler);
     CAPTURE(curve.script);
     CAPTURE(curve.notes);
@@ -324,7 +324,7 @@ program curve()
 }
 
 TEST_CASE("wordings: what wraps around once is moved in vectors") {
-  for (const driver::Scheduler scheduler : kArms)
+  for (const driver::Scheduler scheduler : kSchedulers)
     for (const char* shift : {"37", "500", "963"}) {
       const std::string text =
           std::string("program roll()\n  in  x: f32[40, 1000]\n  out y: f32[40, 1000]\n") +
@@ -338,7 +338,7 @@ TEST_CASE("wordings: what wraps around once is moved in vectors") {
 
 TEST_CASE(
     "wordings: squares follow each other along the loop along which most of the tensors lie") {
-  for (const driver::Scheduler scheduler : kArms) {
+  for (const driver::Scheduler scheduler : kSchedulers) {
     const Written sum = written(
         "program sum()\n  in  x: f32[1000, 1000]\n"
         "  in  z: f32[1000, 1000]\n  out y: f32[1000, 1000]\n  y[i, j] = x[j, i] + z[i, j]\n",
@@ -356,9 +356,29 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("wordings: few rows read an operand that strides along their lanes in squares") {
+  const auto product = [](const char* type, int rows, int steps) {
+    const std::string k = std::to_string(steps), m = std::to_string(rows), t = type;
+    return "program p()\n  in  A: " + t + "[" + m + ", " + k + "]\n  in  B: " + t + "[300, " + k +
+           "]\n  out C: " + t + "[" + m + ", 300]\n  C[m, n] = sum[k] A[m, k] * B[n, k]\n";
+  };
+  for (const driver::Scheduler scheduler : kSchedulers) {
+    const auto has_squares = [&](const std::string& text, const char* cpu) {
+      const Written made = written(text.c_str(), scheduler, cpu);
+      CAPTURE(made.script);
+      return made.has("k.o > [k.i] > [m.i] > <n.i> > C.update");
+    };
+    CHECK(has_squares(product("f32", 7, 168), "znver4"));
+    CHECK(has_squares(product("f32", 7, 168), "x86-64-v3"));
+    CHECK(has_squares(product("f64", 5, 1023), "znver4"));
+    CHECK_FALSE(has_squares(product("f32", 300, 168), "znver4"));  // many: panels pay
+    CHECK_FALSE(has_squares(product("f32", 7, 3), "znver4"));      // no side
+  }
+}
+
 TEST_CASE(
     "wordings: what divides the loop of its lanes by a few is made in phases, each in vectors") {
-  for (const driver::Scheduler scheduler : kArms)
+  for (const driver::Scheduler scheduler : kSchedulers)
     for (const char* text :
          {"program up()\n  in  x: f32[8, 50]\n  out y: f32[16, 100]\n  y[i, j] = x[i//2, j//2]\n",
           "program deep()\n  in  x: f32[4, 8, 50]\n  out y: f32[16, 100]\n"

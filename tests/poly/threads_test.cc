@@ -132,9 +132,9 @@ std::vector<std::string> scripts_of(const char* text, const Machine& machine) {
 
 constexpr char kBatched[] = R"(
 program batched()
-  in  A: f32[24, 96, 200]
+  in  A: f32[24, 300, 200]
   in  B: f32[24, 150, 200]
-  out C: f32[24, 96, 150]
+  out C: f32[24, 300, 150]
   C[b, m, n] = sum[k] A[b, m, k] * B[b, n, k]
 )";
 
@@ -164,10 +164,10 @@ TEST_CASE(
 TEST_CASE("matrices that two products read are copied once, before both") {
   for (const std::string& script : scripts_of(R"(
 program twice()
-  in  A: f32[24, 96, 200]
+  in  A: f32[24, 300, 200]
   in  E: f32[24, 96, 200]
   in  B: f32[24, 150, 200]
-  out C: f32[24, 96, 150]
+  out C: f32[24, 300, 150]
   out D: f32[24, 96, 150]
   C[b, m, n] = sum[k] A[b, m, k] * B[b, n, k]
   D[b, m, n] = sum[k] E[b, m, k] * B[b, n, k]
