@@ -60,8 +60,8 @@ struct TileQuestion {
 struct TileChoice {
   std::string lane = {}, row = {}, outer_row = {};  // empty: none
   RegisterTile tile = {};
-  // Steps of the innermost reduction loop that are unrolled: with the lanes they are squares of what
-  // strides along these, transposed in registers. 0: none.
+  // Steps of the innermost reduction loop that are unrolled: with the lanes they are squares of
+  // what strides along these, transposed in registers. 0: none.
   int turned = 0;
   // The loops around, outermost first: h, f.o of the lane, row or blocked loop; f.o.o and f.o.i of
   // `in_blocks`.
