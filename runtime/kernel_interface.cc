@@ -55,9 +55,9 @@ KernelInterface read_interface(const std::int64_t* at) {
 }
 
 // One step against its kernel.
-class Checker {
+class StepChecker {
  public:
-  Checker(const ArtifactManifest& manifest, const StepSpec& step, KernelInterface kernel)
+  StepChecker(const ArtifactManifest& manifest, const StepSpec& step, KernelInterface kernel)
       : m_(manifest), step_(step), kernel_(std::move(kernel)) {}
 
   std::vector<std::string> run() {
@@ -196,7 +196,7 @@ void check_step(const ArtifactManifest& manifest, const StepSpec& step, const st
     problems.push_back("kernel '" + step.kernel +
                        "': its object does not say what it was compiled for");
   } else {
-    problems = Checker(manifest, step, read_interface(data)).run();
+    problems = StepChecker(manifest, step, read_interface(data)).run();
   }
   if (problems.empty()) return;
   for (std::string& problem : problems) problem = "artifact '" + source + "': " + problem;
