@@ -97,6 +97,10 @@ std::vector<Done> done_by_loops(const State& state, const ir::LoopProgram& nest,
         {*event.statement, event.instance, without_number(state, cell.buffer), cell.index});
     if (exceptions.elements.contains(*event.statement)) result.back().index.clear();
   };
+  // Elements have the names that the State has for them, of a view or not.
+  for (const ir::Buffer& buffer : nest.buffers)
+    if (const auto given = buffers.find(buffer.name); given != buffers.end())
+      given->second.shape = ir::constant_shape(buffer);
   ir::interpret(nest, buffers, options);
   return result;
 }
