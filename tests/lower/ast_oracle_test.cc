@@ -35,6 +35,14 @@ program triangle(N)
 
 }  // namespace
 
+TEST_CASE("elements of a view of what was there before are those that the State names") {
+  const auto program = bound_program(
+      "program p()\n  in    x: f32[2, 3]\n  inout y: f32[2, 3]\n  y[i, j] = x[i, j]\n", {});
+  const State state =
+      schedule::state_of(program, "view x as [6]\nview y as [6]\nfuse y: i, j as ij");
+  CHECK(order_difference(state, lower_to_nest(state), schedule::make_inputs(*program, 3)) == "");
+}
+
 TEST_CASE("loops run the instances that isl's code runs, in its order") {
   const auto gemm = bound_program(schedule::kDenseRelu, {{"M", 5}, {"N", 9}, {"K", 6}});
   CHECK(difference(gemm, "") == "");
