@@ -14,16 +14,6 @@ using namespace polyte;
 using namespace polyte::runtime;
 using namespace polyte::testing;
 
-namespace {
-
-#if defined(POLYTE_ADDRESS_SANITIZER)
-constexpr bool kHasSanitizer = true;
-#else
-constexpr bool kHasSanitizer = false;
-#endif
-
-}  // namespace
-
 TEST_CASE("a network has the processor's bits, captured once and replayed") {
   stand_in().reset();
   const Session cpu = cpu_session(), gpu = gpu_session();
@@ -46,7 +36,7 @@ TEST_CASE("a run after the first allocates nothing, neither here nor on the devi
   const std::int64_t before = allocations_of_this_thread();
   for (int i = 0; i < 3; ++i) gpu.run(in, out);
   // With a sanitizer the driver's library allocates by this program's functions, too.
-  if (!kHasSanitizer) CHECK(allocations_of_this_thread() == before);
+  if (!POLYTE_IS_SANITIZED) CHECK(allocations_of_this_thread() == before);
   for (const char* call : {"cuMemAlloc_v2", "cuMemAllocHost_v2", "cuStreamCreate", "cuLaunchKernel",
                            "cuModuleLoadData"})
     CHECK(stand_in().calls(call) == 0);
