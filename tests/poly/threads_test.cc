@@ -1,4 +1,7 @@
 // Every nest of some size has a loop for threads, as isl's order and the tiles leave it.
+#include <array>
+#include <random>
+
 #include "schedule/templates/templates.h"
 #include "tests/poly/checked_script.h"
 #include "tests/poly/poly_testing.h"
@@ -190,6 +193,35 @@ TEST_CASE("four lanes are put together line by line") {
     CHECK(has(script, "stage B at C.update:b layout"));
     CHECK_FALSE(has(script, "split B.in"));
   }
+}
+
+// Sizes that divide nothing, sums shorter than a square, single rows, elements of 4 and 8 bytes.
+TEST_CASE(
+    "few rows by a transposed operand: drawn products are proved and right, many in squares") {
+  std::mt19937 random(7);
+  const auto draw = [&](unsigned least, unsigned most) {
+    return std::to_string(least + random() % (most - least + 1));
+  };
+  Machine narrow = schedule::wide_machine();
+  narrow.vector_bits = 256;
+  narrow.vector_registers = 16;
+  int in_squares = 0;
+  for (int i = 0; i < 16; ++i) {
+    const std::string type = std::array{"f32", "f64", "i32"}.at(random() % 3);
+    const std::string m = draw(1, 13), n = draw(8, 57), k = draw(3, 41);
+    const std::string text = "program p()\n  in  A: " + type + "[" + m + ", " + k +
+                             "]\n  in  B: " + type + "[" + n + ", " + k + "]\n  out C: " + type +
+                             "[" + m + ", " + n + "]\n  C[m, n] = sum[k] A[m, k] * B[n, k]\n";
+    CAPTURE(text);
+    const auto program = schedule::bound_program(text, {});
+    for (const Machine& machine : {schedule::wide_machine(), narrow})
+      for (const auto& script :
+           {auto_schedule(*program, machine, {}), schedule::make_template(*program, machine)}) {
+        REQUIRE(static_cast<bool>(script));
+        in_squares += has(schedule::checked_text(program, *script, machine), "k.o > [k.i] > [m.i]");
+      }
+  }
+  CHECK(in_squares > 20);
 }
 
 }  // namespace polyte::poly

@@ -49,6 +49,22 @@ TensorView on_device(const Tensor& like, const CudaMemory& memory) {
           reinterpret_cast<void*>(memory.get())};  // NOLINT: the device's
 }
 
+// What a session with one input and one output needs for a run in the caller's stream.
+struct OneRun {
+  const Caller& caller;
+  const Session& gpu;
+  std::vector<Tensor> inputs = inputs_of(gpu, 1);
+  CudaMemory memory = caller.upload(inputs[0]);
+  Tensor output{gpu.outputs()[0].dtype, gpu.outputs()[0].shape};
+  CudaMemory room = caller.room_for(output);
+
+  OneRun(const Caller& who, const Session& session) : caller(who), gpu(session) {}
+  void enqueue() const {
+    gpu.run_on(std::vector{on_device(inputs[0], memory)}, std::vector{on_device(output, room)},
+               caller.stream());
+  }
+};
+
 }  // namespace
 
 TEST_CASE("runs go through the caller's stream, each set of tensors with a graph of its own") {
@@ -102,12 +118,9 @@ TEST_CASE("what a run in a stream found is told who waits") {
   stand_in().reset();
   const Caller caller;
   const Session gpu = gpu_session();
-  const std::vector<Tensor> a = inputs_of(gpu, 1);
-  const CudaMemory x = caller.upload(a[0]);
-  const Tensor y(gpu.outputs()[0].dtype, gpu.outputs()[0].shape);
-  const CudaMemory room = caller.room_for(y);
+  const OneRun one(caller, gpu);
   stand_in().fail("kernel", 2, 719);
-  gpu.run_on(std::vector{on_device(a[0], x)}, std::vector{on_device(y, room)}, caller.stream());
+  one.enqueue();
   CHECK(problem_of([&] { gpu.wait(); }) ==
         "6: a run on stand-in failed: cuEventSynchronize: CUDA_ERROR_LAUNCH_FAILED (unspecified "
         "launch failure)");
@@ -119,20 +132,17 @@ TEST_CASE("nothing follows a run in a stream that has broken the session") {
   stand_in().reset();
   const Caller caller;
   const Session gpu = gpu_session();
-  const std::vector<Tensor> a = inputs_of(gpu, 1);
-  const CudaMemory x = caller.upload(a[0]);
-  const Tensor y(gpu.outputs()[0].dtype, gpu.outputs()[0].shape);
-  const CudaMemory room = caller.room_for(y);
-  gpu.run_on(std::vector{on_device(a[0], x)}, std::vector{on_device(y, room)}, caller.stream());
+  const OneRun one(caller, gpu);
+  one.enqueue();
   // The driver itself goes on: it is the session that must not.
   stand_in().fail("cuEventSynchronize", 1, 719);
   const std::int64_t launches = stand_in().calls("cuGraphLaunch");
-  CHECK(problem_of([&] { gpu.run(a); }) ==
+  CHECK(problem_of([&] { gpu.run(one.inputs); }) ==
         "6: a run on stand-in failed: cuEventSynchronize: CUDA_ERROR_LAUNCH_FAILED (unspecified "
         "launch failure)");
   CHECK(stand_in().calls("cuGraphLaunch") == launches);
   CHECK(problem_of([&] { gpu.wait(); }).starts_with("6: this session cannot be used any more"));
-  caller.download(room, y);  // before the memory goes away
+  caller.download(one.room, one.output);  // before the memory goes away
   stand_in().reset();
 }
 
