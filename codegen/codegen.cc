@@ -20,9 +20,13 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Pass.h>
+#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/Scalar.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Utils.h>
+#include <llvm/Transforms/Utils/Mem2Reg.h>
 
 namespace polyte::codegen {
 
@@ -168,17 +172,38 @@ class Job {
 
   // Light passes only: vectors, unrolling and address sums are in place already, as the schedule
   // chose them, so LLVM's loop passes are left out. mem2reg turns the slots of register cells into
-  // SSA values; of loads of one element, with stores to other buffers alone in between, one is left
-  // (on GPUs as prepare_reports has it, without that).
+  // SSA values. On CPUs one is left of loads of one element with stores to other buffers alone in
+  // between, and of stores the last, where nothing reads the element before it: rows side by side
+  // that add to one vector store it once. GPU code stays as prepare_reports has it, without that.
+  static void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager calls;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(&machine);
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(calls);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, calls, modules);
+
+    const bool has_memory_ssa = !machine.getTargetTriple().isNVPTX();
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::PromotePass());
+    passes.addPass(llvm::EarlyCSEPass(has_memory_ssa));
+    if (has_memory_ssa) passes.addPass(llvm::DSEPass());
+    for (llvm::Function& function : module)
+      if (!function.isDeclaration()) passes.run(function, functions);
+  }
+
   static void run_passes(llvm::Module& module, llvm::TargetMachine& machine, Output output,
                          llvm::SmallString<0>& text) {
+    simplify(module, machine);
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
     // Without the target's costs, masked accesses are taken apart lane by lane.
     passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
-    passes.add(llvm::createPromoteMemoryToRegisterPass());
     passes.add(llvm::createScopedNoAliasAAWrapperPass());
-    passes.add(llvm::createEarlyCSEPass(!machine.getTargetTriple().isNVPTX()));
     if (output != Output::Ir) {
       const auto type = output == Output::Object ? llvm::CodeGenFileType::ObjectFile
                                                  : llvm::CodeGenFileType::AssemblyFile;

@@ -349,4 +349,23 @@ std::vector<TileCandidate> cheapest_tiles(const TileQuestion& question, const Ne
   return TileFinder(question, nest, machine).cheapest_steps();
 }
 
+bool ends_move(const TileQuestion& question, const NestAccesses& nest,
+               const TileLoopNumbers& tile) {
+  const auto place_of = [&](const ir::Statement* s) {
+    return std::ranges::find(question.program->statements, s->name, &ir::Statement::name);
+  };
+  const auto main = place_of(question.main);
+  const auto is_before = [&](const ir::Statement* s) { return place_of(s) < main; };
+  const bool precedes = std::ranges::any_of(question.others, is_before),
+             follows = !std::ranges::all_of(question.others, is_before);
+  return std::ranges::any_of(question.main->domain, [&](const ir::Constraint& c) {
+    const std::int64_t step = c.expr.coefficient(question.main->reductions[0]);
+    if (!(step > 0 && precedes) && !(step < 0 && follows)) return false;
+    return std::ranges::any_of(
+        std::vector{tile.lane, tile.row, tile.outer_row}, [&](std::size_t loop) {
+          return loop < nest.loops.size() && c.expr.coefficient(nest.loops[loop].name) > 0;
+        });
+  });
+}
+
 }  // namespace polyte::schedule

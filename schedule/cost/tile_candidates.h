@@ -23,4 +23,10 @@ struct TileCandidate {
 std::vector<TileCandidate> cheapest_tiles(const TileQuestion& question, const NestAccesses& nest,
                                           const Machine& machine);
 
+// Blocks of steps leave what precedes the sum in its first block and what follows it in its last.
+// These are one iteration for all rows of a tile unless later ones have steps further out:
+//
+//   for k in 0..i:    whether the sums of rows 0..29 end in block 0 or 1 differs with the row
+bool ends_move(const TileQuestion& question, const NestAccesses& nest, const TileLoopNumbers& tile);
+
 }  // namespace polyte::schedule

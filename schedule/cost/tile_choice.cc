@@ -94,6 +94,7 @@ class TileChooser {
       return {};
     // Sums leave the registers in vectors between blocks.
     if (nest_.accumulator.strides[candidate.at.lane] != 1) return {};
+    if (ends_move(q_, nest_, candidate.at)) return {};
     std::vector<Block> all;
     const auto add = [&](std::int64_t size) {
       if (size < reduction_steps()) all.push_back({q_.main->reductions[0], size});

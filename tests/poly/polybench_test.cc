@@ -10,6 +10,8 @@
 #include "tests/poly/checked_script.h"
 #include "tests/sweep.h"
 
+#include <nlohmann/json.hpp>
+
 namespace polyte::poly {
 
 namespace {
@@ -74,6 +76,41 @@ TEST_CASE("poly and isl schedule all of PolyBench") {
       REQUIRE(static_cast<bool>(state));
       CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
     }
+}
+
+// Which tiles are chosen depends on the caches; whether there is a schedule must not. symm was
+// refused where its reduction came in blocks, which the first-level cache of one processor decided.
+TEST_CASE("poly schedules PolyBench at its large sizes for many a processor's caches") {
+  const auto sizes = nlohmann::json::parse(text_of("bench/polybench/sizes.json"));
+  std::size_t number = 0;
+  for (const std::string& name : names_in(kPrograms, ".program"))
+    for (const int bits : {256, 512})
+      for (const std::int64_t l1 : {32, 48})
+        for (const std::int64_t l2 : {256, 1024, 2048}) {
+          // Of the twelve machines another one for each kernel.
+          if (!test::is_swept(number++, 7)) continue;
+          CAPTURE(name);
+          CAPTURE(bits);
+          CAPTURE(l1);
+          CAPTURE(l2);
+          Machine machine = one_core();
+          machine.vector_bits = bits;
+          machine.l1 = {l1 * 1024, 8, 64};
+          machine.l2 = {l2 * 1024, 8, 64};
+          const ir::Values large = sizes.at(name).at("LARGE").get<ir::Values>();
+          const auto program =
+              schedule::bound_program(text_of(kPrograms / (name + ".program")), large);
+          std::vector<std::string> notes;
+          const auto script = auto_schedule(*program, machine, {.notes = &notes});
+          REQUIRE_MESSAGE(static_cast<bool>(script),
+                          (script ? std::string() : script.error().reason));
+          for (const std::string& note : notes)
+            CHECK(note.find("are refused:") == std::string::npos);
+          CAPTURE(schedule::print(*script));
+          const auto state =
+              schedule::replay(program, *script, machine, {schedule::ProofLevel::Final, {}});
+          CHECK_MESSAGE(static_cast<bool>(state), (state ? "" : state.error().headline));
+        }
 }
 
 TEST_CASE("poly schedules PolyBench as it is read from C") {
