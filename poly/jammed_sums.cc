@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
+#include <span>
 
 #include "poly/recurrent_rows.h"
 #include "schedule/state/digits.h"
@@ -15,22 +17,28 @@ using schedule::NestLeaf;
 using schedule::NestLoop;
 using schedule::NestTree;
 
-constexpr std::int64_t kTogether = 8;     // iterations: as many rows are read side by side
-constexpr std::int64_t kInOnePass = 12;   // sums of rows in one pass, a register each
+constexpr std::int64_t kTogether = 8;  // iterations: as many rows are read side by side
+// Sums of rows in a pass, a register each. From beyond the caches more rows bring more lines at a
+// time than the fewer sums at their ends are worth.
+constexpr std::int64_t kFromCache = 4, kFromMemory = 12;
 constexpr std::int64_t kWorthWhile = 32;  // iterations of a loop
 
 using Sums = std::map<std::string, OrderPlan::Inner>;
 
 class Jammer {
  public:
-  // `sums`: those that one pass may have in parts; null: phases alone.
+  // `sums`: those that a pass may have in parts; null: phases alone.
   Jammer(const ir::Program& program, const schedule::State& reference,
-         const schedule::NestPlan& nest, const Sums* sums)
-      : program_(program), reference_(reference), sums_(sums), result_{nest, {}, {}} {}
+         const schedule::NestPlan& nest, const Sums* sums, const Machine& machine)
+      : program_(program),
+        reference_(reference),
+        sums_(sums),
+        machine_(machine),
+        result_{nest, {}, {}} {}
 
   std::optional<JammedSums> run() {
     NestTree tree = visit(result_.nest.tree);
-    if (result_.loop_of.empty() || (sums_ && !has_one_pass_)) return std::nullopt;
+    if (result_.loop_of.empty() || (sums_ && !has_passes_)) return std::nullopt;
     result_.nest.tree = std::move(tree);
     result_.nest.tree_by = schedule::Provenance::TileModel;
     return std::move(result_);
@@ -40,8 +48,9 @@ class Jammer {
   const ir::Program& program_;
   const schedule::State& reference_;
   const Sums* const sums_;
+  const Machine& machine_;
   JammedSums result_;
-  bool has_one_pass_ = false;
+  bool has_passes_ = false;
 
   // What an element of a tensor is to a loop over rows and one along them.
   struct Touched {
@@ -49,13 +58,15 @@ class Jammer {
     std::vector<ir::Affine> indices;  // over the two loops
     bool is_written = false, is_of_both = false;
   };
-  struct RowPass {  // one statement along the rows
+  struct RowLoop {  // one statement along the rows
     const ir::Statement* statement = nullptr;
     std::string loop;
     bool is_sum = false;  // into one cell per row, in parts
     std::vector<Touched> touched;
-    std::set<ir::Constraint> bounds;  // of the two loops
+    std::set<ir::Constraint> bounds;    // of the two loops
+    std::int64_t rows = 1, length = 1;  // at most
   };
+  using Pass = std::vector<RowLoop>;  // over the same elements at the same time
 
   NestTree visit(const NestTree& tree) {
     if (const auto* sequence = std::get_if<schedule::NestSequence>(&tree->op)) {
@@ -69,8 +80,8 @@ class Jammer {
     const auto is_sum = [&](const NestTree& child) { return is_jammed(*loop, child); };
     const bool is_new = loop->kind == LoopKind::Serial && loop->name.find('.') == std::string::npos;
     if (is_new && std::ranges::any_of(children, is_sum)) {
-      const auto passes = sums_ ? one_pass(*loop, children) : std::nullopt;
-      return passes ? in_one_pass(*loop, *passes) : jammed(*loop, children);
+      const auto passes = sums_ ? passes_of(*loop, children) : std::nullopt;
+      return passes ? in_passes(*loop, *passes) : jammed(*loop, children);
     }
     return schedule::nest_path({{loop->name, loop->kind}}, visit(loop->body));
   }
@@ -111,10 +122,15 @@ class Jammer {
   }
 
   bool is_long(const ir::Statement& s, const std::string& iterator) const {
+    return extent(s, iterator) >= kWorthWhile;
+  }
+
+  std::int64_t extent(const ir::Statement& s, const std::string& iterator) const {
+    constexpr std::int64_t kUnknown = 1 << 20;
     const ir::Ranges ranges = schedule::iterator_ranges(reference_, reference_.at(s.name));
     const auto range = ranges.find(iterator);
-    if (range == ranges.end() || !range->second.min || !range->second.max) return true;
-    return *range->second.max - *range->second.min + 1 >= kWorthWhile;
+    if (range == ranges.end() || !range->second.min || !range->second.max) return kUnknown;
+    return *range->second.max - *range->second.min + 1;
   }
 
   // Children keep their order. Those that are jammed become nests of their own below the tile, runs
@@ -152,17 +168,21 @@ class Jammer {
 
   // One statement with loops over rows and along them, in the names of the loops, so that
   // accesses of several statements can be compared; nothing where something is not known.
-  std::optional<RowPass> pass_of(const NestLoop& rows, const NestTree& child) const {
+  std::optional<RowLoop> row_loop(const NestLoop& rows, const NestTree& child) const {
     const auto* loop = std::get_if<NestLoop>(&child->op);
     const auto* leaf = loop ? std::get_if<NestLeaf>(&loop->body->op) : nullptr;
     if (!leaf || !leaf->when.empty()) return std::nullopt;
-    RowPass pass{&program_.statement(leaf->statement), loop->name, false, {}, {}};
+    RowLoop pass;
+    pass.statement = &program_.statement(leaf->statement);
+    pass.loop = loop->name;
     const auto sum = sums_->find(leaf->statement);
     pass.is_sum =
         loop->kind == LoopKind::Serial && sum != sums_->end() && sum->second.loop == loop->name;
     const auto row = iterator_of(leaf->statement, rows.name),
                element = iterator_of(leaf->statement, loop->name);
     if (!row || !element || (!pass.is_sum && loop->kind != LoopKind::Vector)) return std::nullopt;
+    pass.rows = extent(*pass.statement, *row);
+    pass.length = extent(*pass.statement, *element);
     const ir::Bindings over_loops = {{*row, ir::Affine::symbol(rows.name)},
                                      {*element, ir::Affine::symbol(loop->name)}};
     const auto touch = [&](const std::string& buffer, const std::vector<ir::Index>& indices,
@@ -194,73 +214,125 @@ class Jammer {
     return pass;
   }
 
-  // All statements run over the same rows, none needs what another makes of a whole row, and some
-  // element is of two of them.
-  std::optional<std::vector<RowPass>> one_pass(const NestLoop& loop,
-                                               const std::vector<NestTree>& children) const {
-    std::vector<RowPass> passes;
-    bool is_shared = false;
+  // None needs what another makes of a whole row, and all run over the same rows.
+  static bool may_join(const Pass& pass, const RowLoop& next) {
+    return std::ranges::all_of(pass, [&](const RowLoop& before) {
+      if (before.loop != next.loop || before.bounds != next.bounds) return false;
+      return std::ranges::all_of(before.touched, [&](const Touched& a) {
+        return std::ranges::all_of(next.touched, [&](const Touched& b) {
+          return a.buffer != b.buffer || is_same(a, b) || (!a.is_written && !b.is_written);
+        });
+      });
+    });
+  }
+  static bool is_same(const Touched& a, const Touched& b) {
+    return a.buffer == b.buffer && a.is_of_both && a.indices == b.indices;
+  }
+  static bool shares_elements(const Pass& pass) {
+    for (auto one = pass.begin(); one != pass.end(); ++one)
+      for (const RowLoop& other : std::span(one + 1, pass.end()))
+        for (const Touched& a : one->touched)
+          if (std::ranges::any_of(other.touched, [&](const Touched& b) { return is_same(a, b); }))
+            return true;
+    return false;
+  }
+
+  // As few passes over the rows as can be. nullopt where rows one by one are as good: no element is
+  // of two statements, and no sum along a row is in a pass.
+  std::optional<std::vector<Pass>> passes_of(const NestLoop& loop,
+                                             const std::vector<NestTree>& children) const {
+    std::vector<Pass> passes;
     for (const NestTree& child : children) {
-      auto pass = pass_of(loop, child);
-      if (!pass) return std::nullopt;
-      for (const RowPass& before : passes) {
-        if (before.loop != pass->loop || before.bounds != pass->bounds) return std::nullopt;
-        for (const Touched& a : before.touched)
-          for (const Touched& b : pass->touched) {
-            if (a.buffer != b.buffer) continue;
-            const bool is_same = a.is_of_both && a.indices == b.indices;
-            if (!is_same && (a.is_written || b.is_written)) return std::nullopt;
-            is_shared = is_shared || is_same;
-          }
-      }
-      passes.push_back(*std::move(pass));
+      auto next = row_loop(loop, child);
+      if (!next) return std::nullopt;
+      if (passes.empty() || !may_join(passes.back(), *next)) passes.emplace_back();
+      passes.back().push_back(*std::move(next));
     }
-    if (!is_shared) return std::nullopt;
+    const auto has_sum = [](const Pass& pass) {
+      return std::ranges::any_of(pass, &RowLoop::is_sum);
+    };
+    const bool gains = std::ranges::any_of(passes, shares_elements) ||
+                       (passes.size() > 1 && std::ranges::any_of(passes, has_sum));
+    if (!gains) return std::nullopt;
     return passes;
+  }
+
+  // How many rows come together. What a later pass reads of them again has to stay in the cache.
+  std::int64_t rows_together(const std::vector<Pass>& passes) const {
+    std::map<std::string, double> row_bytes;
+    double rows = 1;
+    std::int64_t sums = 1;  // at most, in a pass
+    for (const Pass& pass : passes) {
+      sums = std::max<std::int64_t>(sums, std::ranges::count(pass, true, &RowLoop::is_sum));
+      for (const RowLoop& each : pass) {
+        rows = std::max(rows, static_cast<double>(each.rows));
+        for (const Touched& touched : each.touched)
+          if (touched.is_of_both)
+            row_bytes[touched.buffer] = static_cast<double>(each.length) *
+                                        size_in_bytes(program_.buffer(touched.buffer).dtype);
+      }
+    }
+    double bytes = 0;  // of a row of each tensor
+    for (const auto& [buffer, row] : row_bytes) bytes += row;
+    const bool is_far = bytes * rows > static_cast<double>(machine_.l3.bytes);
+    std::int64_t together = (is_far ? kFromMemory : kFromCache) / sums;
+    if (passes.size() > 1) {
+      const double near = static_cast<double>(machine_.l2.bytes) / 2;
+      together = std::min(together, static_cast<std::int64_t>(near / std::max(1.0, bytes)));
+    }
+    return std::max<std::int64_t>(2, together);
+  }
+
+  NestTree in_passes(const NestLoop& loop, const std::vector<Pass>& passes) {
+    has_passes_ = true;
+    split_below(loop, rows_together(passes));
+    std::vector<NestTree> all;
+    for (const Pass& pass : passes) add_pass(loop, pass, all);
+    return schedule::nest_path({{schedule::tiles_of(loop.name)}},
+                               schedule::nest_sequence(std::move(all)));
   }
 
   // Sums begin in front of the pass, a vector of parts per row; their lanes are added up behind
   // it.
-  NestTree in_one_pass(const NestLoop& loop, const std::vector<RowPass>& passes) {
-    has_one_pass_ = true;
-    const auto sums = std::ranges::count(passes, true, &RowPass::is_sum);
-    split_below(loop, std::max<std::int64_t>(2, kInOnePass / std::max<std::int64_t>(1, sums)));
+  void add_pass(const NestLoop& loop, const Pass& pass, std::vector<NestTree>& all) {
     const std::string rows = schedule::tiles_of(loop.name), row = schedule::within_tile(loop.name),
-                      vector = schedule::tiles_of(passes[0].loop),
-                      lane = schedule::within_tile(passes[0].loop);
+                      vector = schedule::tiles_of(pass[0].loop),
+                      lane = schedule::within_tile(pass[0].loop);
     const auto in_vectors = [&](const std::string& statement) {
       return schedule::nest_path({{lane, LoopKind::Vector}}, schedule::nest_statement(statement));
     };
-    std::vector<NestTree> begins, steps, ends;
-    for (const auto& [statement, along, is_sum, touched, bounds] : passes) {
-      if (!is_sum) {
+    // The split of a statement that is no sum cuts the tail for all.
+    const bool has_split = !std::ranges::all_of(pass, &RowLoop::is_sum);
+    std::vector<NestTree> steps, ends;
+    for (const RowLoop& each : pass) {
+      const ir::Statement& s = *each.statement;
+      if (!each.is_sum) {
         result_.nest.splits.emplace_back(
-            schedule::PlannedSplit{statement->name, along, schedule::Vectors{1}});
-        steps.push_back(in_vectors(statement->name));
+            schedule::PlannedSplit{s.name, each.loop, schedule::Vectors{1}});
+        steps.push_back(in_vectors(s.name));
         continue;
       }
-      const std::string sum = name_of_sum(program_, *statement), parts = sum + "_v";
+      const std::string sum = name_of_sum(program_, s), parts = sum + "_v";
       result_.nest.splits.emplace_back(
-          schedule::PlannedParts{sum, along, schedule::Vectors{1}, parts});
+          schedule::PlannedParts{sum, each.loop, schedule::Vectors{1}, parts});
+      if (!has_split)
+        result_.nest.splits.emplace_back(schedule::PlannedTail{{parts + ".update", lane}});
       result_.nest.steps.emplace_back(
           schedule::PlannedStage{.tensor = parts,
                                  .at = schedule::LoopName{parts + ".update", rows},
                                  .memory = schedule::Memory::Register});
-      result_.nest.reassociated.insert(statement->reductions.begin(), statement->reductions.end());
-      result_.nest.reassociated.insert(along);
-      result_.in_parts.push_back(statement->name);
+      result_.nest.reassociated.insert(s.reductions.begin(), s.reductions.end());
+      result_.nest.reassociated.insert(each.loop);
+      result_.in_parts.push_back(s.name);
       result_.nest.is_one_step = false;  // a step of several directives divides no sum
-      begins.push_back(
-          schedule::nest_path({{row, LoopKind::Unrolled}}, in_vectors(parts + ".init")));
+      all.push_back(schedule::nest_path({{row, LoopKind::Unrolled}}, in_vectors(parts + ".init")));
       steps.push_back(in_vectors(parts + ".update"));
       ends.push_back(schedule::nest_path({{row, LoopKind::Unrolled}, {lane, LoopKind::Unrolled}},
-                                         schedule::nest_statement(statement->name)));
+                                         schedule::nest_statement(s.name)));
     }
-    std::vector<NestTree> all = std::move(begins);
     all.push_back(schedule::nest_path({{vector}, {row, LoopKind::Unrolled}},
                                       schedule::nest_sequence(std::move(steps))));
     std::ranges::move(ends, std::back_inserter(all));
-    return schedule::nest_path({{rows}}, schedule::nest_sequence(std::move(all)));
   }
 
   // Once where all loops of this name are this one, which statements of a region share before
@@ -305,14 +377,14 @@ class Jammer {
 
 std::optional<JammedSums> with_jammed_sums(const ir::Program& program,
                                            const schedule::State& reference,
-                                           const schedule::NestPlan& nest) {
-  return Jammer(program, reference, nest, nullptr).run();
+                                           const schedule::NestPlan& nest, const Machine& machine) {
+  return Jammer(program, reference, nest, nullptr, machine).run();
 }
 
-std::optional<JammedSums> with_one_pass(const ir::Program& program,
-                                        const schedule::State& reference,
-                                        const schedule::NestPlan& nest, const Sums& sums) {
-  return Jammer(program, reference, nest, &sums).run();
+std::optional<JammedSums> with_passes(const ir::Program& program, const schedule::State& reference,
+                                      const schedule::NestPlan& nest, const Sums& sums,
+                                      const Machine& machine) {
+  return Jammer(program, reference, nest, &sums, machine).run();
 }
 
 }  // namespace polyte::poly

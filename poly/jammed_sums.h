@@ -5,13 +5,17 @@
 //   i > { j > q; <j> > s }        s[j] += r[i] * A[i, j]
 //   i.o > { i.i > j > q; j.o > [i.i] > <j.i> > s }
 //
-// Where all that the loop does runs over the same rows, it is one pass over them: an element is
-// loaded once for all of its readers, and a sum along a row has a vector of parts in a register for
-// each of the rows.
+// Where the loop does nothing but go along its rows, it is passes over several of them at a time,
+// as few as can be: an element is loaded once for all of its readers in a pass, and a sum along a
+// row has a vector of parts in a register for each of the rows, which are read side by side.
+//
+//   i.o > { [i.i] > <j.i> > q_v.init                           q[i] = sum[j] A[i, j] * p[j]
+//         ; j.o > [i.i] > { <j.i> > q_v.update; <j.i> > s }    s[j] += A[i, j] * r[i]
+//         ; [i.i] > [j.i] > q }
 //
 //   i.o > { [i.i] > <j.i> > q_v.init
-//         ; j.o > [i.i] > { <j.i> > q_v.update; <j.i> > s }
-//         ; [i.i] > [j.i] > q }
+//         ; j.o > [i.i] > <j.i> > q_v.update; [i.i] > [j.i] > q
+//         ; j.o > [i.i] > <j.i> > s }                          s[j] += A[i, j] * q[i]
 #pragma once
 
 #include <map>
@@ -20,6 +24,7 @@
 #include <vector>
 
 #include "poly/order_plan.h"
+#include "support/machine.h"
 
 namespace polyte::poly {
 
@@ -34,12 +39,12 @@ struct JammedSums {
 // nullopt where the nest has none. Vectors are in the tree already; nothing is proved.
 std::optional<JammedSums> with_jammed_sums(const ir::Program& program,
                                            const schedule::State& reference,
-                                           const schedule::NestPlan& nest);
-// The same with one pass where that can be, `sums` being those that may be in parts; nullopt where
-// it can be nowhere.
-std::optional<JammedSums> with_one_pass(const ir::Program& program,
-                                        const schedule::State& reference,
-                                        const schedule::NestPlan& nest,
-                                        const std::map<std::string, OrderPlan::Inner>& sums);
+                                           const schedule::NestPlan& nest, const Machine& machine);
+// The same in passes where that can be, `sums` being those that may be in parts; nullopt where it
+// can be nowhere.
+std::optional<JammedSums> with_passes(const ir::Program& program, const schedule::State& reference,
+                                      const schedule::NestPlan& nest,
+                                      const std::map<std::string, OrderPlan::Inner>& sums,
+                                      const Machine& machine);
 
 }  // namespace polyte::poly

@@ -286,9 +286,9 @@ class WholeProgram {
   // own, and a loop that it has cut goes by the name of its inner part.
   void add_jams(OrderPlan& plan) {
     if (!plan.has_jams) return;
-    auto jammed = with_one_pass(*program_, reference_, plan.nest, plan.in_parts);
-    if (!jammed || !take(plan.nest, std::move(jammed->nest), "rows together in one pass")) {
-      jammed = with_jammed_sums(*program_, reference_, plan.nest);
+    auto jammed = with_passes(*program_, reference_, plan.nest, plan.in_parts, machine_);
+    if (!jammed || !take(plan.nest, std::move(jammed->nest), "rows together in passes")) {
+      jammed = with_jammed_sums(*program_, reference_, plan.nest, machine_);
       if (!jammed || !take(plan.nest, std::move(jammed->nest), "rows together")) return;
     }
     for (const std::string& sum : jammed->in_parts) plan.in_parts.erase(sum);

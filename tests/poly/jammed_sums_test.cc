@@ -88,8 +88,9 @@ bool is_refused(std::int64_t rows) {
 }
 
 // Planned at large sizes, run at small ones that no tile divides.
-std::string planned_rows(const char* text, bool keep_order = false) {
-  const auto large = schedule::bound_program(text, {{"M", 1900}, {"N", 2100}});
+std::string planned_rows(const char* text, bool keep_order = false,
+                         const ir::Values& planned = {{"M", 1900}, {"N", 2100}}) {
+  const auto large = schedule::bound_program(text, planned);
   Machine machine = schedule::wide_machine();
   machine.cores = 1;
   auto script = auto_schedule(*large, machine, {.keep_order = keep_order});
@@ -131,6 +132,28 @@ TEST_CASE("a sum over rows is loaded once for eight of them, before or behind th
     CHECK(!has(script, "#: isl"));
   }
   CHECK(!has(planned_rows(kBothWays, true), "q_v"));  // the order of the terms is kept
+}
+
+TEST_CASE("sums along rows that are whole before they are read have a pass of their own") {
+  const std::string after = planned_rows(kOneAfterTheOther);
+  CAPTURE(after);
+  CHECK(has(after,
+            "i.o > { [i.i] > <j.i> > q_v.init; j.o > [i.i] > <j.i> > q_v.update; "
+            "[i.i] > [j.i] > q.update; j.o > [i.i] > <j.i> > s.update }"));
+  CHECK(has(after, "tail q_v.update:j.i cut"));
+  CHECK(
+      has(planned_rows(kOtherRows), "j.o > [i.i] > <j.i> > q_v.update; [i.i] > [j.i] > q.update"));
+  CHECK(!has(planned_rows(kOneAfterTheOther, true), "q_v"));
+}
+
+TEST_CASE("from memory more rows come together than from the caches, and no more than fit there") {
+  const ir::Values cached = {{"M", 390}, {"N", 410}}, long_rows = {{"M", 60}, {"N", 20000}};
+  CHECK(has(planned_rows(kOneAfterTheOther), "i by 12 "));
+  CHECK(has(planned_rows(kOneAfterTheOther, false, cached), "i by 4 "));
+  CHECK(has(planned_rows(kBothWays, false, cached), "i by 4 "));
+  // A row is 80 kB of a second-level cache of 1 MB: six are half of it.
+  CHECK(has(planned_rows(kOneAfterTheOther, false, long_rows), "i by 6 "));
+  CHECK(has(planned_rows(kBothWays, false, long_rows), "i by 12 "));
 }
 
 TEST_CASE("rows that wait for each other stay as they are, few are not tried together") {
