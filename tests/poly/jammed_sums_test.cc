@@ -151,8 +151,8 @@ TEST_CASE("from memory more rows come together than from the caches, and no more
   CHECK(has(planned_rows(kOneAfterTheOther), "i by 12 "));
   CHECK(has(planned_rows(kOneAfterTheOther, false, cached), "i by 4 "));
   CHECK(has(planned_rows(kBothWays, false, cached), "i by 4 "));
-  // A row is 80 kB of a second-level cache of 1 MB: six are half of it.
-  CHECK(has(planned_rows(kOneAfterTheOther, false, long_rows), "i by 6 "));
+  // A row is 160 kB of a second-level cache of 1 MB: three are half of it.
+  CHECK(has(planned_rows(kOneAfterTheOther, false, long_rows), "i by 3 "));
   CHECK(has(planned_rows(kBothWays, false, long_rows), "i by 12 "));
 }
 
