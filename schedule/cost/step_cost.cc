@@ -166,6 +166,17 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
          kUnhiddenMoves * std::min(operations, moves);
 }
 
+// Rows of a tile that lie in one line of memory.
+double StepCost::in_line(const NestAccess& access, const TileLoopNumbers& at,
+                         const Rows& rows) const {
+  const auto most =
+      static_cast<double>(machine_.l1.line_bytes) / static_cast<double>(access.element_bytes);
+  double count = 1;
+  for (const auto& [loop, size] : {std::pair{at.row, rows.inner}, {at.outer_row, rows.outer}})
+    if (loop != nest_.loops.size() && access.strides[loop] == 1) count = std::max(1, size);
+  return std::min(count, most);
+}
+
 // Reads and writes of what is no operand of the steps: results, and what is made of the sums.
 double StepCost::once(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
   double cycles = 0;
@@ -173,8 +184,9 @@ double StepCost::once(const TileLoopNumbers& at, const Rows& rows, double vector
     if (access.each_step) continue;
     const double times = copies(access, at, rows);
     const std::int64_t stride = across(access, at);
-    const double stored =
-        stride * access.element_bytes < kPageBytes ? kScatterCycles : kFarScatterCycles;
+    double stored = kScatterCycles;
+    if (stride * access.element_bytes >= kPageBytes)
+      stored += (kFarScatterCycles - kScatterCycles) / in_line(access, at, rows);
     const double one = stride <= 1 ? 1 : lanes() * (access.load ? kElementCycles : stored);
     cycles += times * (stride == 0 ? 1 : vectors * one);
   }

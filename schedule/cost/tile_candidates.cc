@@ -123,8 +123,8 @@ class TileFinder {
                nest_.all, [&](const NestAccess& access) { return !access.moves_with(row); });
   }
 
-  // A result that leaves the registers as it is wants neighbours in its lanes; one that an epilogue
-  // takes up may lie across memory.
+  // A definition wants neighbours in its lanes. A sum may lie across memory, where it is stored
+  // once for all of its steps, from registers.
   bool suits_lanes(const std::string& loop) const {
     const auto carries = [&](const ir::Statement* s) {
       return can_carry_lanes(*q_.program, *s, loop);
@@ -132,7 +132,20 @@ class TileFinder {
     if (!carries(q_.main) || !std::ranges::all_of(q_.others, carries)) return false;
     const std::int64_t stride = ir::stride_of(*q_.program, q_.main->writes[0], loop).value_or(0);
     const bool is_kept = stays_inside(*q_.program, q_.main->writes[0].buffer, *q_.main, q_.others);
-    return is_kept ? stride != 0 : stride == 1;
+    if (is_kept || stride == 1) return stride != 0;
+    std::vector<const ir::Statement*> nest = q_.others;
+    nest.push_back(q_.main);
+    return stride != 0 && !q_.main->reductions.empty() && !is_bounded_by_others(loop) &&
+           can_stage_accumulator(*q_.program, *q_.main, nest, false);
+  }
+
+  // As in a triangle, whose tiles at the diagonal begin in the middle of a vector.
+  bool is_bounded_by_others(const std::string& loop) const {
+    return std::ranges::any_of(q_.main->domain, [&](const ir::Constraint& c) {
+      return c.expr.uses(loop) && std::ranges::any_of(nest_.loops, [&](const PricedLoop& other) {
+               return other.name != loop && c.expr.uses(other.name);
+             });
+    });
   }
 
   // Whether lanes do not pay: fewer of them than a vector has, and operands gathered element by

@@ -224,4 +224,32 @@ TEST_CASE(
   CHECK(in_squares > 20);
 }
 
+// Few columns: lanes along the rows, across the result's memory, which begins or goes on.
+TEST_CASE("few columns: drawn products are proved and right, many with lanes across memory") {
+  std::mt19937 random(11);
+  const auto draw = [&](unsigned least, unsigned most) {
+    return std::to_string(least + random() % (most - least + 1));
+  };
+  int across = 0;
+  for (int i = 0; i < 16; ++i) {
+    const std::string type = std::array{"f32", "f64", "i32"}.at(random() % 3);
+    const std::string m = draw(16, 71), n = draw(1, 7), k = draw(9, 41);
+    const bool begins = random() % 2 == 0, is_turned = random() % 2 == 0;
+    const std::string text =
+        "program p()\n  in    A: " + type + "[" + (is_turned ? k + ", " + m : m + ", " + k) +
+        "]\n  in    B: " + type + "[" + k + ", " + n + "]\n  " + (begins ? "out  " : "inout") +
+        " C: " + type + "[" + m + ", " + n + "]\n  C[m, n] " + (begins ? "= sum[k] " : "+= ") +
+        (is_turned ? "A[k, m]" : "A[m, k]") + " * B[k, n]\n";
+    CAPTURE(text);
+    const auto program = schedule::bound_program(text, {});
+    for (const auto& script : {auto_schedule(*program, schedule::wide_machine(), {}),
+                               schedule::make_template(*program, schedule::wide_machine())}) {
+      REQUIRE(static_cast<bool>(script));
+      across += has(schedule::checked_text(program, *script), "<m.i> > C.update") ||
+                has(schedule::print(*script), "<m> > C.update");
+    }
+  }
+  CHECK(across > 8);
+}
+
 }  // namespace polyte::poly

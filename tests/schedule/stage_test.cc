@@ -192,6 +192,29 @@ TEST_CASE("GEMM staged and packed") {
       "stage w at m.o\nsplit w.in: w.k by 2\nreorder w.in: w.n > w.k.i\nvectorize w.in:w.k.i");
 }
 
+TEST_CASE("registers hold vectors: the lanes' dimension is the last one of a copy in registers") {
+  const std::string across =
+      "split m by 4, n by 3\nnest n.o > m.o > { [n.i] > <m.i> > acc.init; k > [n.i] > <m.i> > "
+      "acc.update; [n.i] > <m.i> > y }\n";
+  const auto program = bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}});
+  const auto shape_of = [&](const std::string& lines) {
+    return state_of(program, lines).staged.back().shape;
+  };
+  using Shape = std::vector<std::int64_t>;
+  CHECK(shape_of(across + "stage acc at m.o in register") == Shape{3, 4});
+  CHECK(shape_of(across + "stage acc at m.o in stack") == Shape{4, 3});  // as the tensor is
+  CHECK(shape_of(across + "stage acc at m.o layout (m, n) [m, n] in register") == Shape{4, 3});
+  check_gemm(across + "stage acc at m.o in register");
+  check_gemm(across + "stage y at m.o in register");
+  check_gemm(across + "stage acc at m.o in register\nstage y at m.o in register");
+  // Lanes of two dimensions: neither is last by right.
+  const std::string both =
+      "split m by 4, n by 3\nnest n.o > m.o > { [m.i] > <n.i> > acc.init; k > [n.i] > <m.i> > "
+      "acc.update; [n.i] > <m.i> > y }\n";
+  CHECK(shape_of(both + "stage acc at m.o in register") == Shape{4, 3});
+  check_gemm(both + "stage acc at m.o in register");
+}
+
 TEST_CASE("copies by several free loops") {
   check_gemm(
       "split k by 4\nsplit k.i by 2\n"

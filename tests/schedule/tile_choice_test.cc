@@ -124,6 +124,29 @@ program conv()
   CHECK(choice.packed.contains("w"));
 }
 
+TEST_CASE("tiles: lanes lie across memory where the result's rows fill no vector") {
+  // 96 channels are six vectors, seven pixels not half of one.
+  const auto narrow = choice_of(R"(
+program conv()
+  in    x: f32[61, 52, 11]
+  in    w: f32[96, 61, 5, 5]
+  out   y: f32[96, 48, 7]
+  y[f, h, q] = sum[c, r, s] w[f, c, r, s] * x[c, h + r, q + s]
+)",
+                                1, {{"f", 96}, {"h", 48}, {"q", 7}, {"c", 61}, {"r", 5}, {"s", 5}});
+  CHECK(narrow.lane == "f");
+  const auto columns = choice_of(R"(
+program product()
+  in  A: f32[512, 333]
+  in  B: f32[512, 7]
+  out C: f32[333, 7]
+  C[m, n] = sum[k] A[k, m] * B[k, n]
+)",
+                                 1, {{"m", 333}, {"n", 7}, {"k", 512}});
+  CHECK(columns.lane == "m");
+  CHECK(columns.row == "n");
+}
+
 TEST_CASE("tiles: rows are neighbours in memory, whichever index they are") {
   const auto choice = choice_of(R"(
 program contraction()

@@ -230,6 +230,7 @@ class StageApplication {
 
   std::optional<Refusal> make_buffer() {
     plan_.layout = plain_layout(plan_.box.extent.size());
+    if (plan_.directive.memory == Memory::Register) put_lanes_last();
     if (!plan_.directive.layout.empty()) {
       auto layout = parse_layout(plan_.directive.names, plan_.directive.layout, plan_.context,
                                  plan_.directive.fold ? &folds_ : nullptr);
@@ -263,6 +264,31 @@ class StageApplication {
                               " is indexed at run time: its layout stays");
     next_.staged.push_back(plan_.local);
     return std::nullopt;
+  }
+
+  // Registers hold vectors: where the lanes of all that touch the tensor lie along one dimension,
+  // that is the last one of the copy, along which it is filled and written back.
+  //
+  //   [h] > [v] > <m> > y[m, h, v]       y.r[h, v, m]
+  void put_lanes_last() {
+    std::set<std::size_t> along;
+    for (const std::string& user : plan_.users) {
+      const ScheduledStatement& s = plan_.before.at(user);
+      const std::vector<const Loop*> path = path_to(plan_.before.tree, user);
+      if (path.empty() || path.back()->kind != ir::LoopKind::Vector) continue;
+      for (const AccessRef& ref : accesses_of(s)) {
+        if (ref.access.buffer != plan_.buffer) continue;
+        for (std::size_t d = 0; d < ref.access.indices.size(); ++d)
+          if (ir::substitute(ref.access.indices[d].affine, s.inverse).uses(path.back()->name))
+            along.insert(d);
+      }
+    }
+    if (along.size() != 1) return;
+    const auto lanes = plan_.layout.begin() + static_cast<std::ptrdiff_t>(*along.begin());
+    const bool is_last = std::all_of(lanes + 1, plan_.layout.end(), [&](const Digit& digit) {
+      return plan_.box.extent[digit.dimension] == 1;
+    });
+    if (!is_last) std::rotate(lanes, lanes + 1, plan_.layout.end());
   }
 
   // Whether the dimension is stored as it is, by one digit without quotient or remainder: a
