@@ -148,6 +148,10 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
       crowded += times * machine_.l1.line_bytes / kStepL2Rate;
     if (at.turned > 0 && stride > kNearLanes) {
       singles += times * vectors * (at.turned < lanes() ? kTurnedPiecesCycles : kTurnedCycles);
+      // Lines that drive each other out come again for each square.
+      const int side = static_cast<int>(std::ceil(vectors)) * lanes();
+      if (conflicts_in_cache(machine_, stride * access.element_bytes, side))
+        crowded += times * vectors * lanes() * machine_.l1.line_bytes / (at.turned * kStepL2Rate);
     } else if (stride == 0) {
       loads += times;  // an operand in memory: nothing to keep
     } else if (stride == 1) {
