@@ -1,6 +1,7 @@
 #include "schedule/cost/kept_values.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 
@@ -13,8 +14,11 @@ namespace {
 
 constexpr double kTileVectors = 2, kTileRows = 6;  // of a register tile
 constexpr double kNestCycles = 200;                // to begin another nest
-constexpr double kClearly = 4;  // times what it costs, that it saves: a tile hides some of it
-constexpr double kDivision = 5, kFunction = 12;  // vector instructions for one operation
+constexpr double kLanesOfOpenSize = 64;            // taken for a size that is open
+constexpr double kClearly = 2;  // times what it costs, that it saves: a tile hides some of it
+// Vector instructions for one operation. Many cores have units for additions beside those that
+// multiply and add, where a tile's sums leave room.
+constexpr double kDivision = 5, kFunction = 12, kAddition = 0.5;
 
 double instructions(const ir::Expr& e) {
   double all = 0;
@@ -29,7 +33,9 @@ double instructions(const ir::Expr& e) {
     const bool is_function =
         (binary && binary->op == ir::BinaryOp::Pow) ||
         (unary && unary->op != ir::UnaryOp::Neg && unary->op != ir::UnaryOp::Abs);
-    all += is_function ? kFunction : divides ? kDivision : 1;
+    const bool adds =
+        binary && (binary->op == ir::BinaryOp::Add || binary->op == ir::BinaryOp::Sub);
+    all += is_function ? kFunction : divides ? kDivision : adds ? kAddition : 1;
   });
   return all;
 }
@@ -159,6 +165,15 @@ class Keeper {
            });
   }
 
+  // As many values as the iterator has, where that is known.
+  double extent(const std::string& iterator) const {
+    ir::Ranges ranges;
+    ir::tighten(ranges, ir::system_of(s_.domain));
+    const ir::Interval& range = ranges[iterator];
+    return range.min && range.max ? static_cast<double>(*range.max - *range.min + 1)
+                                  : kLanesOfOpenSize;
+  }
+
   // Saved: the operations at every instance, once per vector of a tile (or per row, where lanes do
   // not move the value). Cost: a nest that computes each value once, and writing and reading them.
   bool pays(const ir::Expr& part, const ir::Statement& definition) const {
@@ -167,10 +182,11 @@ class Keeper {
     const auto lane = cell.empty() ? std::nullopt : cell.back().affine.as_symbol();
     const bool has_lanes = lane && ir::symbols_of(part).contains(*lane);
     const double values = points_of(definition);
-    const double saved =
-        points_of(s_) * operations / (lanes * (has_lanes ? kTileRows : kTileVectors));
+    const double vectors =
+        lane ? std::clamp(std::ceil(extent(*lane) / lanes), 1.0, kTileVectors) : kTileVectors;
+    const double saved = points_of(s_) * operations / (lanes * (has_lanes ? kTileRows : vectors));
     const double bytes = values * size_in_bytes(part->type);
-    const double moved = 2 * bytes / bytes_per_cycle(bytes, machine_);
+    const double moved = bytes / bytes_per_cycle(bytes, machine_);  // as they are written
     const double cost = kNestCycles + values * operations / lanes / machine_.fma_per_cycle + moved;
     return saved / machine_.fma_per_cycle > kClearly * cost;
   }

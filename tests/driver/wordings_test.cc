@@ -59,6 +59,23 @@ TEST_CASE("wordings: a factor of an operand is multiplied once per element, not 
   }
 }
 
+TEST_CASE("wordings: few columns pay for it, too, but additions that units of their own hide") {
+  const auto product = [](const char* columns, const char* value) {
+    const std::string n = columns;
+    return "program gemm()\n  in  A: f32[168, 336]\n  in  B: f32[336, " + n +
+           "]\n  out C: f32[168, " + n + "]\n  C[m, n] = sum[k] " + value + " * B[k, n]\n";
+  };
+  for (const driver::Scheduler scheduler : kSchedulers) {
+    const auto computes_before = [&](const std::string& text) {
+      return written(text.c_str(), scheduler, "znver4").has("precompute C.update");
+    };
+    CHECK(computes_before(product("16", "3 * A[m, k]")));
+    CHECK(computes_before(product("61", "3 * A[m, k]")));
+    CHECK_FALSE(computes_before(product("16", "(A[m, k] + 1)")));
+    CHECK_FALSE(computes_before(product("8", "3 * A[m, k]")));  // a nest of its own costs as much
+  }
+}
+
 // Behind C lie no neighbours but its own; those of the pool's lines are apart in the tensor, and
 // side by side in the copy alone.
 TEST_CASE(
