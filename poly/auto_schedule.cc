@@ -271,11 +271,14 @@ Result<Arranged> arrange_apart(const ir::Program& program, const schedule::Preco
   numbered.first_number = static_cast<int>(nests.size());
   Result<Arranged> first = arrange(ir::part_of(program, computes), machine, numbered, quota);
   if (!first) return first;
-  // The definition of a precomputed value writes it in the staged layout: no copy is left whose
-  // loop threads could share.
+  // The definition of a precomputed value writes it in the staged layout: no copy is left that
+  // threads could share, or that could be made in squares.
   for (schedule::NestPlan& nest : nests)
-    for (schedule::PlannedStage& stage : nest.stages)
-      if (is_among(stage.tensor, values)) stage.shared_loop.clear();
+    for (schedule::PlannedStage& stage : nest.stages) {
+      if (!is_among(stage.tensor, values)) continue;
+      stage.shared_loop.clear();
+      stage.square_loop.clear();
+    }
   put_first(first->schedule.nests, nests);
   put_first(first->schedule.notes, rest->schedule.notes);
   put_first(first->schedule.considered, rest->schedule.considered);

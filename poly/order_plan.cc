@@ -484,7 +484,7 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
     for (OrderPlan& plan :
          both_turns(program, reference, changed, machine, {}, keep_order, name + how)) {
       say_by_model(plan);
-      if (plan.cycles < limit) plans.push_back(std::move(plan));
+      if (plan.cycles <= limit) plans.push_back(std::move(plan));
     }
   };
   for (const OrderTree& front : wavefronts_of(tree))

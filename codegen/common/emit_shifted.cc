@@ -129,7 +129,15 @@ Value* FunctionEmitter::shifted(const ir::ExprNode& node) {
   if (from != at) {
     std::vector<int> lanes(static_cast<std::size_t>(a.lanes.count));
     std::iota(lanes.begin(), lanes.end(), static_cast<int>(at - from));
-    value = b_.CreateShuffleVector(value, loaded(from + a.lanes.count), lanes);
+    // As integers: of these LLVM makes one instruction that shifts, of floats a permutation, which
+    // overwrites an operand and reads a third.
+    llvm::Type* const type = value->getType();
+    llvm::Type* const integers = llvm::VectorType::getInteger(llvm::cast<llvm::VectorType>(type));
+    const auto as_integers = [&](Value* each) { return b_.CreateBitCast(each, integers); };
+    value =
+        b_.CreateBitCast(b_.CreateShuffleVector(as_integers(value),
+                                                as_integers(loaded(from + a.lanes.count)), lanes),
+                         type);
   }
   return arithmetic_.from_memory(a.slot.dtype, value);
 }

@@ -358,12 +358,45 @@ TEST_CASE("hints keep every value") {
   CHECK(assembly.find("prefetcht2") != std::string::npos);
 }
 
-// Vectors as long as a line, on a processor that multiplies one per cycle: those that overlap are
-// shifted together. Any processor executes them, in pieces.
+// Rows side by side add to one vector: what is read in between is of other tensors, so the sums
+// before the last are never in memory. With a read of the tensor in between, which may be of the
+// element, they are.
+TEST_CASE("of stores to one vector that nothing reads in between the last is left") {
+  const auto text = [](const char* between) {
+    return std::string(R"(loops rows
+  in A: f64[4, 64]
+  inout s: f64[64]
+  out t: f64[64]
+
+  for j in 0..8
+    s[8*j; 8 by 1] = fma(A[8*j; 8 by 1], x8(f64(2)), s[8*j; 8 by 1])
+)") + between +
+           R"(    s[8*j; 8 by 1] = fma(A[8*j + 64; 8 by 1], x8(f64(3)), s[8*j; 8 by 1])
+    s[8*j; 8 by 1] = fma(A[8*j + 128; 8 by 1], x8(f64(5)), s[8*j; 8 by 1])
+)";
+  };
+  const auto stores = [&](const std::string& loops) {
+    const codegen::Kernel kernel{ir::parse_loop_program(loops, "rows"), {}};
+    const std::string assembly =
+        codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v4"));
+    int count = 0;  // of sums, from their register
+    for (std::size_t at = 0; (at = assembly.find("vmovupd\t%zmm", at)) != std::string::npos; ++at)
+      ++count;
+    return count;
+  };
+  const std::string plain = text(""), read = text("    t[8*j; 8 by 1] = s[7*j; 8 by 1]\n");
+  for (const std::string& loops : {plain, read})
+    check_everywhere(loops,
+                     {{"A", filled(DType::F64, {4, 64}, 5)}, {"s", filled(DType::F64, {64}, 6)}});
+  CHECK(stores(plain) == 1);
+  CHECK(stores(read) == 2);  // the first, which is read, and the last
+}
+
+// Vectors as long as a line: those that overlap are shifted together. Any processor executes them,
+// in pieces.
 TEST_CASE("vectors that overlap are those that their neighbours say") {
   codegen::Target target = runnable_targets().front();
   target.machine.vector_bits = 512;
-  target.machine.fma_per_cycle = 1;
   constexpr const char* kWindow = R"(loops window
   in x: T[200]
   out y: T[200]

@@ -176,6 +176,19 @@ TEST_CASE("rows that only follow the skew of those outside are straight where th
   checked_script(kHeat, {{"T", 18}, {"N", 20}});
 }
 
+TEST_CASE("a skew that no tile makes use of is left out") {
+  const std::string script = checked_script(R"(program line(T, N)
+  inout A: f64[N]
+  inout B: f64[N]
+  loop t in 0..T
+    B[i] = A[i-1] + A[i] + A[i+1]   for i in 1..N-1
+    A[i] = B[i-1] + B[i] + B[i+1]   for i in 1..N-1
+)",
+                                            {{"T", 40}, {"N", 400}});
+  CHECK(!has(script, "map"));
+  CHECK(has(script, "nest t > { i.o > <i.i> > B; i.o > <i.i> > A }"));
+}
+
 TEST_CASE("the price prefers neighbours innermost, and knows what waits") {
   const auto program = schedule::bound_program(kLu, {{"N", 2000}});
   const StatementPrice price = price_of(*program, "S2", {"k", "i", "j"});
