@@ -7,7 +7,7 @@
 //     x[7..15] =     ^^^^^^^^^^^                   one shuffle of the first two
 //
 // Where a vector is as long as a line, all but those lie across two, and each load of them is two,
-// which is worth a shuffle: on Zen 5, which loads two such vectors a cycle, sums of three
+// which is worth a shuffle: on Zen 5, which loads two such vectors per cycle, sums of three
 // neighbours take 0.67 of the time, on Zen 4, which loads one, 0.65. No load is new: at the ends,
 // where one of the two is not read itself, the load stays.
 #include <numeric>
