@@ -175,7 +175,7 @@ class Job {
   // SSA values. On CPUs one is left of loads of one element with stores to other buffers alone in
   // between, and of stores the last, where nothing reads the element before it: rows side by side
   // that add to one vector store it once. GPU code stays as prepare_reports has it, without that.
-  static void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
+  static void simplify(llvm::Module& module, llvm::TargetMachine& machine, bool has_memory_ssa) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager calls;
@@ -187,7 +187,6 @@ class Job {
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, calls, modules);
 
-    const bool has_memory_ssa = !machine.getTargetTriple().isNVPTX();
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::PromotePass());
     passes.addPass(llvm::EarlyCSEPass(has_memory_ssa));
@@ -198,7 +197,7 @@ class Job {
 
   static void run_passes(llvm::Module& module, llvm::TargetMachine& machine, Output output,
                          llvm::SmallString<0>& text) {
-    simplify(module, machine);
+    simplify(module, machine, !machine.getTargetTriple().isNVPTX());
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
     // Without the target's costs, masked accesses are taken apart lane by lane.
@@ -219,9 +218,8 @@ class Job {
   // registers, one load of what is loaded twice, masked accesses lane by lane.
   void prepare_reports() {
     const AccessNames names = access_names(*module_);
+    simplify(*module_, *machine_, false);
     llvm::legacy::PassManager passes;
-    passes.add(llvm::createPromoteMemoryToRegisterPass());
-    passes.add(llvm::createEarlyCSEPass());
     passes.add(llvm::createScalarizeMaskedMemIntrinLegacyPass());
     passes.run(*module_);
     report_accesses(*module_, names);

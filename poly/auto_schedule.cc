@@ -186,32 +186,6 @@ std::optional<std::string> refusal_of(const ir::Program& program, const Machine&
   return state.error().directive + ": " + state.error().headline;
 }
 
-// The orders alone: copies, places and hints that are refused are left out one by one.
-Arranged without_stages(Arranged arranged) {
-  for (schedule::NestPlan& nest : arranged.schedule.nests) {
-    nest.stages.clear();
-    nest.prefetches.clear();
-  }
-  return arranged;
-}
-
-// Clusters in register tiles. Where that order is refused and the caller does not prove it, isl's
-// order with lanes alone: any loops before the reference order.
-Result<Arranged> arrange_clusters(const ir::Program& program, const schedule::State& reference,
-                                  const Machine& machine, const StrategyOptions& strategy,
-                                  std::uint64_t quota) {
-  Result<Arranged> tiled = arrange_by_core(program, reference, machine, strategy, quota);
-  if (!tiled || !strategy.proves || strategy.affine_core_only) return tiled;
-  const auto refused = refusal_of(program, machine, without_stages(*tiled), true);
-  if (!refused) return tiled;
-  StrategyOptions plain = strategy;
-  plain.has_register_tiles = false;
-  Result<Arranged> untiled = arrange_by_core(program, reference, machine, plain, quota);
-  if (!untiled || refusal_of(program, machine, without_stages(*untiled), true)) return tiled;
-  untiled->schedule.notes.push_back("no register tiles, which are refused: " + *refused);
-  return untiled;
-}
-
 // Ordered regions first, which the clusters' scheduler does not take; then runs that share a
 // nest, as far as they are legal together; then clusters.
 Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::State& reference,
@@ -233,7 +207,7 @@ Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::Sta
     if (refused) arranged = Decline{"lost: runs together: " + *refused};
     if (!arranged) dial.considered.push_back(arranged.error().reason);
   }
-  if (!arranged) arranged = arrange_clusters(program, reference, machine, strategy, quota);
+  if (!arranged) arranged = arrange_by_core(program, reference, machine, strategy, quota);
   if (arranged) put_first(dial.considered, arranged->schedule.considered);
   return arranged;
 }

@@ -18,8 +18,8 @@ using schedule::NestLoop;
 using schedule::NestTree;
 
 constexpr std::int64_t kTogether = 8;  // iterations: as many rows are read side by side
-// Sums of rows in a pass, a register each. From beyond the caches more rows bring more lines at a
-// time than the fewer sums at their ends are worth.
+// Sums of rows in a pass, a register each. Lines from memory arrive sooner in more streams; from
+// the caches few rows are enough, and end sooner.
 constexpr std::int64_t kFromCache = 4, kFromMemory = 12;
 constexpr std::int64_t kWorthWhile = 32;  // iterations of a loop
 
@@ -27,9 +27,9 @@ using Sums = std::map<std::string, OrderPlan::Inner>;
 
 class Jammer {
  public:
-  // `sums`: those that a pass may have in parts; null: phases alone.
+  // `sums`: those that a pass may have in parts, on this machine; both null: phases alone.
   Jammer(const ir::Program& program, const schedule::State& reference,
-         const schedule::NestPlan& nest, const Sums* sums, const Machine& machine)
+         const schedule::NestPlan& nest, const Sums* sums, const Machine* machine)
       : program_(program),
         reference_(reference),
         sums_(sums),
@@ -48,7 +48,7 @@ class Jammer {
   const ir::Program& program_;
   const schedule::State& reference_;
   const Sums* const sums_;
-  const Machine& machine_;
+  const Machine* const machine_;
   JammedSums result_;
   bool has_passes_ = false;
 
@@ -172,17 +172,17 @@ class Jammer {
     const auto* loop = std::get_if<NestLoop>(&child->op);
     const auto* leaf = loop ? std::get_if<NestLeaf>(&loop->body->op) : nullptr;
     if (!leaf || !leaf->when.empty()) return std::nullopt;
-    RowLoop pass;
-    pass.statement = &program_.statement(leaf->statement);
-    pass.loop = loop->name;
+    RowLoop found;
+    found.statement = &program_.statement(leaf->statement);
+    found.loop = loop->name;
     const auto sum = sums_->find(leaf->statement);
-    pass.is_sum =
+    found.is_sum =
         loop->kind == LoopKind::Serial && sum != sums_->end() && sum->second.loop == loop->name;
     const auto row = iterator_of(leaf->statement, rows.name),
                element = iterator_of(leaf->statement, loop->name);
-    if (!row || !element || (!pass.is_sum && loop->kind != LoopKind::Vector)) return std::nullopt;
-    pass.rows = extent(*pass.statement, *row);
-    pass.length = extent(*pass.statement, *element);
+    if (!row || !element || (!found.is_sum && loop->kind != LoopKind::Vector)) return std::nullopt;
+    found.rows = extent(*found.statement, *row);
+    found.length = extent(*found.statement, *element);
     const ir::Bindings over_loops = {{*row, ir::Affine::symbol(rows.name)},
                                      {*element, ir::Affine::symbol(loop->name)}};
     const auto touch = [&](const std::string& buffer, const std::vector<ir::Index>& indices,
@@ -196,22 +196,22 @@ class Jammer {
         touched.indices.push_back(ir::substitute(index.affine, over_loops));
       }
       touched.is_of_both = of_row && of_element;
-      pass.touched.push_back(std::move(touched));
-      return is_known && (!is_written || !pass.is_sum || of_row);
+      found.touched.push_back(std::move(touched));
+      return is_known && (!is_written || !found.is_sum || of_row);
     };
     bool is_known = true;
-    for (const ir::Access& write : pass.statement->writes)
+    for (const ir::Access& write : found.statement->writes)
       is_known = touch(write.buffer, write.indices, true) && is_known;
-    for (const ir::Expr& value : pass.statement->values)
+    for (const ir::Expr& value : found.statement->values)
       for (const ir::Load* load : ir::loads_of(value))
         is_known = touch(load->buffer, load->indices, false) && is_known;
-    for (const ir::Constraint& c : pass.statement->domain) {
+    for (const ir::Constraint& c : found.statement->domain) {
       if (!c.expr.uses(*row) && !c.expr.uses(*element)) continue;
       is_known = is_known && !(c.expr.uses(*row) && c.expr.uses(*element));
-      pass.bounds.insert(ir::substitute(c, over_loops));
+      found.bounds.insert(ir::substitute(c, over_loops));
     }
     if (!is_known) return std::nullopt;
-    return pass;
+    return found;
   }
 
   // None needs what another makes of a whole row, and all run over the same rows.
@@ -274,10 +274,10 @@ class Jammer {
     }
     double bytes = 0;  // of a row of each tensor
     for (const auto& [buffer, row] : row_bytes) bytes += row;
-    const bool is_far = bytes * rows > static_cast<double>(machine_.l3.bytes);
+    const bool is_far = bytes * rows > static_cast<double>(machine_->l3.bytes);
     std::int64_t together = (is_far ? kFromMemory : kFromCache) / sums;
     if (passes.size() > 1) {
-      const double near = static_cast<double>(machine_.l2.bytes) / 2;
+      const double near = static_cast<double>(machine_->l2.bytes) / 2;
       together = std::min(together, static_cast<std::int64_t>(near / std::max(1.0, bytes)));
     }
     return std::max<std::int64_t>(2, together);
@@ -377,14 +377,14 @@ class Jammer {
 
 std::optional<JammedSums> with_jammed_sums(const ir::Program& program,
                                            const schedule::State& reference,
-                                           const schedule::NestPlan& nest, const Machine& machine) {
-  return Jammer(program, reference, nest, nullptr, machine).run();
+                                           const schedule::NestPlan& nest) {
+  return Jammer(program, reference, nest, nullptr, nullptr).run();
 }
 
 std::optional<JammedSums> with_passes(const ir::Program& program, const schedule::State& reference,
                                       const schedule::NestPlan& nest, const Sums& sums,
                                       const Machine& machine) {
-  return Jammer(program, reference, nest, &sums, machine).run();
+  return Jammer(program, reference, nest, &sums, &machine).run();
 }
 
 }  // namespace polyte::poly

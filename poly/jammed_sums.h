@@ -39,7 +39,7 @@ struct JammedSums {
 // nullopt where the nest has none. Vectors are in the tree already; nothing is proved.
 std::optional<JammedSums> with_jammed_sums(const ir::Program& program,
                                            const schedule::State& reference,
-                                           const schedule::NestPlan& nest, const Machine& machine);
+                                           const schedule::NestPlan& nest);
 // The same in passes where that can be, `sums` being those that may be in parts; nullopt where it
 // can be nowhere.
 std::optional<JammedSums> with_passes(const ir::Program& program, const schedule::State& reference,

@@ -60,8 +60,7 @@ class NestStrategy {
 
   // The list: tiles with their order and blocks, parallel loop, nest, staging.
   schedule::NestPlan run() {
-    if (options_.affine_core_only || !options_.has_register_tiles)
-      return plan_shared_nest(shared_nest());
+    if (options_.affine_core_only) return plan_shared_nest(shared_nest());
     // A statement that reads what it has written at other points keeps isl's order.
     const bool is_apart = ir::stay_at_their_point(main(), main());
     if (parts_.size() != 1 || !outer_.empty() || !is_apart || fills_in_turn())

@@ -17,7 +17,6 @@ struct StrategyOptions {
   bool affine_core_only = false;                            // isl's order with fixed tiles
   bool keep_order = false;                                  // of floating-point sums: no `reassoc`
   bool proves = true;                                       // as in PolyOptions
-  bool has_register_tiles = true;                           // false: lanes and threads alone
   std::vector<schedule::RefusedScript>* refused = nullptr;  // receives plans that were not proved
   int first_number = 0;                                     // of the nests that are planned
 };

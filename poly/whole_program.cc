@@ -291,7 +291,7 @@ class WholeProgram {
     if (!plan.has_jams) return;
     auto jammed = with_passes(*program_, reference_, plan.nest, plan.in_parts, machine_);
     if (!jammed || !take(plan.nest, std::move(jammed->nest), "rows together in passes")) {
-      jammed = with_jammed_sums(*program_, reference_, plan.nest, machine_);
+      jammed = with_jammed_sums(*program_, reference_, plan.nest);
       if (!jammed || !take(plan.nest, std::move(jammed->nest), "rows together")) return;
     }
     for (const std::string& sum : jammed->in_parts) plan.in_parts.erase(sum);

@@ -53,17 +53,24 @@ bool reads_plainly(const ir::Program& program, const ir::Expr& e) {
   });
 }
 
+// The values of an iterator, in the box around the domain; nullopt where sizes are not known.
+std::optional<double> extent_of(const ir::Statement& s, const std::string& iterator) {
+  ir::Ranges ranges;
+  ir::tighten(ranges, ir::system_of(s.domain));
+  const ir::Interval& range = ranges[iterator];
+  if (!range.min || !range.max) return std::nullopt;
+  return static_cast<double>(std::max<std::int64_t>(*range.max - *range.min + 1, 0));
+}
+
 // Instances of a statement, estimated: the box around its domain, halved for each iterator that an
 // earlier one bounds, as a triangle is half a square. 0 where sizes are not known.
 double points_of(const ir::Statement& s) {
   const ir::System system = ir::system_of(s.domain);
-  ir::Ranges ranges;
-  ir::tighten(ranges, system);
   double points = 1;
   for (std::size_t i = 0; i < s.iterators.size(); ++i) {
-    const ir::Interval& range = ranges[s.iterators[i]];
-    if (!range.min || !range.max) return 0;
-    points *= static_cast<double>(std::max<std::int64_t>(*range.max - *range.min + 1, 0));
+    const auto extent = extent_of(s, s.iterators[i]);
+    if (!extent) return 0;
+    points *= *extent;
     const auto bounds_it = [&](const ir::Affine& e) {
       return e.uses(s.iterators[i]) &&
              std::any_of(s.iterators.begin(), s.iterators.begin() + static_cast<std::ptrdiff_t>(i),
@@ -165,15 +172,6 @@ class Keeper {
            });
   }
 
-  // As many values as the iterator has, where that is known.
-  double extent(const std::string& iterator) const {
-    ir::Ranges ranges;
-    ir::tighten(ranges, ir::system_of(s_.domain));
-    const ir::Interval& range = ranges[iterator];
-    return range.min && range.max ? static_cast<double>(*range.max - *range.min + 1)
-                                  : kLanesOfOpenSize;
-  }
-
   // Saved: the operations at every instance, once per vector of a tile (or per row, where lanes do
   // not move the value). Cost: a nest that computes each value once, and writing and reading them.
   bool pays(const ir::Expr& part, const ir::Statement& definition) const {
@@ -183,7 +181,9 @@ class Keeper {
     const bool has_lanes = lane && ir::symbols_of(part).contains(*lane);
     const double values = points_of(definition);
     const double vectors =
-        lane ? std::clamp(std::ceil(extent(*lane) / lanes), 1.0, kTileVectors) : kTileVectors;
+        lane ? std::clamp(std::ceil(extent_of(s_, *lane).value_or(kLanesOfOpenSize) / lanes), 1.0,
+                          kTileVectors)
+             : kTileVectors;
     const double saved = points_of(s_) * operations / (lanes * (has_lanes ? kTileRows : vectors));
     const double bytes = values * size_in_bytes(part->type);
     const double moved = bytes / bytes_per_cycle(bytes, machine_);  // as they are written

@@ -135,17 +135,8 @@ class TileFinder {
     if (is_kept || stride == 1) return stride != 0;
     std::vector<const ir::Statement*> nest = q_.others;
     nest.push_back(q_.main);
-    return stride != 0 && !q_.main->reductions.empty() && !is_bounded_by_others(loop) &&
+    return stride != 0 && !q_.main->reductions.empty() && !is_coupled(nest_.loop_number(loop)) &&
            can_stage_accumulator(*q_.program, *q_.main, nest, false);
-  }
-
-  // As in a triangle, whose tiles at the diagonal begin in the middle of a vector.
-  bool is_bounded_by_others(const std::string& loop) const {
-    return std::ranges::any_of(q_.main->domain, [&](const ir::Constraint& c) {
-      return c.expr.uses(loop) && std::ranges::any_of(nest_.loops, [&](const PricedLoop& other) {
-               return other.name != loop && c.expr.uses(other.name);
-             });
-    });
   }
 
   // Whether lanes do not pay: fewer of them than a vector has, and operands gathered element by
@@ -218,6 +209,14 @@ class TileFinder {
            std::ranges::any_of(q_.main->domain, [&](const ir::Constraint& c) {
              return c.expr.uses(name(lane)) && c.expr.uses(name(row));
            });
+  }
+
+  // Whether it bounds another loop, or is bounded: tiles at a diagonal begin in the middle of a
+  // vector.
+  bool is_coupled(std::size_t lane) const {
+    for (std::size_t other = 0; other < none(); ++other)
+      if (other != lane && are_coupled(lane, other)) return true;
+    return false;
   }
 
   // The share of a triangle's tiles that the diagonal cuts: each row of tiles has one, and half as
@@ -369,14 +368,21 @@ bool ends_move(const TileQuestion& question, const NestAccesses& nest,
   };
   const auto main = place_of(question.main);
   const auto is_before = [&](const ir::Statement* s) { return place_of(s) < main; };
+  if (question.others.empty()) return false;
   const bool precedes = std::ranges::any_of(question.others, is_before),
              follows = !std::ranges::all_of(question.others, is_before);
+  // Inside a division it may go either way.
+  const auto moves_out = [](const ir::Affine& e, const std::string& loop) {
+    return e.uses(loop) && e.coefficient(loop) >= 0;
+  };
   return std::ranges::any_of(question.main->domain, [&](const ir::Constraint& c) {
-    const std::int64_t step = c.expr.coefficient(question.main->reductions[0]);
-    if (!(step > 0 && precedes) && !(step < 0 && follows)) return false;
+    const std::string& reduction = question.main->reductions[0];
+    if (!c.expr.uses(reduction)) return false;
+    const std::int64_t step = c.expr.coefficient(reduction);
+    if ((step > 0 && !precedes) || (step < 0 && !follows)) return false;
     return std::ranges::any_of(
         std::vector{tile.lane, tile.row, tile.outer_row}, [&](std::size_t loop) {
-          return loop < nest.loops.size() && c.expr.coefficient(nest.loops[loop].name) > 0;
+          return loop < nest.loops.size() && moves_out(c.expr, nest.loops[loop].name);
         });
   });
 }

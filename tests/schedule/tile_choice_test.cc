@@ -8,6 +8,7 @@
 #include <map>
 
 #include "schedule/cost/streams.h"
+#include "schedule/cost/tile_candidates.h"
 #include "schedule/cost/traffic.h"
 #include "tests/schedule/schedule_testing.h"
 
@@ -145,6 +146,31 @@ program product()
                                  1, {{"m", 333}, {"n", 7}, {"k", 512}});
   CHECK(columns.lane == "m");
   CHECK(columns.row == "n");
+}
+
+TEST_CASE("tiles: where later rows move an end of the sum, what stands there has no single block") {
+  const auto moves = [](const std::string& terms, bool is_followed) {
+    const std::string sum = is_followed ? "t" : "y";
+    const auto program = schedule::bound_program(
+        "program p()\n  in  A: f64[60, 60]\n  in  B: f64[60, 40]\n  out y: f64[60, 40]\n  " + sum +
+            "[i, j] = sum[k] A[i, k] * B[k, j]   for i in 0..60, j in 0..40, k in " + terms + "\n" +
+            (is_followed ? "  y[i, j] = t[i, j] + 1\n" : ""),
+        {});
+    const ir::Statement& main = program->statements[1];
+    schedule::TileQuestion question{.program = program.get(), .main = &main};
+    for (const ir::Statement& s : program->statements)
+      if (s.name != main.name) question.others.push_back(&s);
+    const schedule::NestAccesses nest = schedule::nest_accesses(
+        *program, main, question.others, {{"i", 60}, {"j", 40}, {"k", 60, true}});
+    return schedule::ends_move(question, nest, {1, 0, nest.loops.size(), {}});  // lanes j, rows i
+  };
+  CHECK_FALSE(moves("0..60", true));
+  CHECK_FALSE(moves("0..i + 1", false));  // nothing stands at that end
+  CHECK(moves("0..i + 1", true));
+  CHECK(moves("0..i//2 + 1", true));      // hidden in a division
+  CHECK_FALSE(moves("i..60", true));      // the first row begins first, all end at once
+  CHECK_FALSE(moves("0..60 - i", true));  // the first row ends last
+  CHECK(moves("59 - i..60", false));      // later rows begin earlier, behind the initial value
 }
 
 TEST_CASE("tiles: rows are neighbours in memory, whichever index they are") {

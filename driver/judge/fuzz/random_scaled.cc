@@ -1,6 +1,8 @@
 // Products of matrices whose operands are computed where they are multiplied: converted, shifted,
 // by functions that are expensive enough to be computed once, before (`precompute`). Two sums may
-// have the same operand, over triangles or in a region.
+// have the same operand, over triangles or in a region. Rows or columns may be few, either operand
+// transposed, and what is made of a sum may follow it: squares in registers, lanes across memory,
+// sums whose ends move.
 #include "driver/judge/fuzz/random_styles.h"
 
 namespace polyte::fuzz {
@@ -24,19 +26,25 @@ std::string operand(Random& random, const std::string& element) {
 // The functions make sums inexact in any order, hence a tolerance.
 RandomProgram scaled(Random& random) {
   const std::string type = random.chance(50) ? "f32" : "f64";
-  const std::string m = std::to_string(random.between(18, 26)),
-                    n = std::to_string(random.between(18, 26)),
+  const int shape = random.between(0, 9);  // few rows, few columns, or neither
+  const std::string m = std::to_string(shape < 2   ? random.between(1, 7)
+                                       : shape < 4 ? random.between(18, 50)
+                                                   : random.between(18, 26)),
+                    n = std::to_string(shape >= 2 && shape < 4 ? random.between(1, 7)
+                                                               : random.between(18, 26)),
                     k = std::to_string(random.between(18, 26));
   const bool is_triangle = random.chance(20), in_region = random.chance(15);
   const std::string row = random.chance(30) ? "A[k, i]" : "A[i, k]";
-  const std::string left = operand(random, row), terms = is_triangle ? "0..i + 1" : "0.." + k;
+  const bool is_turned = random.chance(30), is_followed = !in_region && random.chance(30);
+  const std::string end = random.chance(70) ? "i + 1" : "i//2 + 1";
+  const std::string left = operand(random, row), terms = "0.." + (is_triangle ? end : k);
   const std::string last = is_triangle ? m : k;
   const auto array = [&](const std::string& role, const std::string& name, const std::string& rows,
                          const std::string& columns) {
     return "  " + role + " " + name + ": " + type + "[" + rows + ", " + columns + "]\n";
   };
   const auto sum = [&](const std::string& y, const std::string& b) {
-    const std::string term = left + " * " + operand(random, b + "[k, j]");
+    const std::string term = left + " * " + operand(random, b + (is_turned ? "[j, k]" : "[k, j]"));
     const std::string ranges = "  for i in 0.." + m + ", j in 0.." + n;
     if (in_region) return "    " + y + "[i, j] += " + term + ranges + ", k in " + terms + "\n";
     return "  " + y + "[i, j] = sum[k in " + terms + "] " + term + ranges + "\n";
@@ -46,11 +54,14 @@ RandomProgram scaled(Random& random) {
   std::string text =
       "program f()\n" +
       (row == "A[i, k]" ? array("in   ", "A", m, last) : array("in   ", "A", last, m)) +
-      array("in   ", "B", last, n) + array(role, "y", m, n);
+      (is_turned ? array("in   ", "B", n, last) : array("in   ", "B", last, n)) +
+      array(is_followed ? "temp " : role, "y", m, n);
+  if (is_followed) text += array("out  ", "v", m, n);
   if (has_two) text += array(role, "z", m, n);
   if (in_region) text += "  loop t in 0..2\n";
   text += sum("y", "B");
   if (has_two) text += sum("z", "B");
+  if (is_followed) text += "  v[i, j] = y[i, j] * 0.5 - 1\n";
   const auto calls = [&](const char* function) { return text.find(function) != std::string::npos; };
   return {.text = text,
           .exact_sums = false,
