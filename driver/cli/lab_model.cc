@@ -1,11 +1,12 @@
-// Models as rows of an experiment: compiled as `polyte run` does, run by a session on
-// the lab's tensors.
+// Models as rows of an experiment: compiled as `polyte run` does, run by a session on the lab's
+// tensors, of a GPU on copies there.
 #include <algorithm>
 #include <chrono>
 
 #include "driver/cli/lab_verbs.h"
 #include "driver/cli/model_options.h"
 #include "driver/cli/scheduling_report.h"
+#include "driver/lab/device_contender.h"
 #include "runtime/session.h"
 
 namespace polyte::cli {
@@ -15,7 +16,6 @@ class ModelContender : public lab::Contender {
  public:
   ModelContender(std::shared_ptr<const runtime::Artifact> artifact, int threads)
       : session_(std::move(artifact), runtime::SessionOptions{threads}) {}
-  const runtime::Session& session() const { return session_; }
 
   void add_set(std::span<runtime::Tensor> tensors) override {
     Set set;
@@ -35,27 +35,28 @@ class ModelContender : public lab::Contender {
 };
 
 // The same for each arm: inputs, then outputs.
-lab::Interface interface_of(const runtime::Session& session) {
+lab::Interface interface_of(const runtime::ArtifactManifest& manifest) {
   lab::Interface interface;
-  for (const runtime::TensorSpec& spec : session.inputs())
+  for (const runtime::TensorSpec& spec : manifest.inputs)
     interface.push_back({spec.name, spec.dtype, spec.shape, ir::Role::In});
-  for (const runtime::TensorSpec& spec : session.outputs())
+  for (const runtime::TensorSpec& spec : manifest.outputs)
     interface.push_back({spec.name, spec.dtype, spec.shape, ir::Role::Out});
   return interface;
 }
 
 }  // namespace
 
-lab::Prepared lab_model(const std::string& path, const std::string& scheduler,
-                        const lab::Plan& plan, int threads) {
+lab::Prepared lab_model(const lab::ModelArm& arm) {
   ModelVerbOptions options;
-  options.schedule.scheduler = scheduler;
-  options.schedule.exact = plan.exact;
-  options.target = plan.target;
-  options.schedule_threads = threads;
+  options.schedule.scheduler = arm.scheduler;
+  options.schedule.exact = arm.exact;
+  options.target = arm.target;
+  options.schedule_threads = arm.threads;
+  options.emulate = arm.emulate;
+  if (arm.device) options.cuda.device = arm.device->device()->number();
   lab::Prepared prepared;
   const auto start = std::chrono::steady_clock::now();
-  const LoadedModel model = load_model(path, options);
+  const LoadedModel model = load_model(arm.path, options);
   prepared.facts["compile_ms"]["all"] = milliseconds_since(start);
   prepared.facts["loops_digest"] = model.loops;
   const Scheduling scheduling = scheduling_of(model.artifact->manifest().steps);
@@ -63,17 +64,21 @@ lab::Prepared lab_model(const std::string& path, const std::string& scheduler,
   // as that scheduler; one that declined some is, and says so.
   const auto declined = static_cast<std::size_t>(std::ranges::count_if(
       scheduling, [](const GroupScheduling& one) { return one.how.is_declined(); }));
-  if (declined > 0) prepared.reason = scheduler_title(scheduler, scheduling);
+  if (declined > 0) prepared.reason = scheduler_title(arm.scheduler, scheduling);
   if (declined > 0 && declined == scheduling.size()) {
     prepared.status = "declined";
     return prepared;
   }
-  auto contender = std::make_unique<ModelContender>(model.artifact, threads);
-  if (!contender->session().symbols().empty())
+  const runtime::ArtifactManifest& manifest = model.artifact->manifest();
+  if (!manifest.symbols.empty())
     throw UserError(ExitStatus::Unsupported,
-                    path + ": leaves sizes open; the lab takes models whose shapes are fixed");
-  prepared.interface = interface_of(contender->session());
-  prepared.contender = std::move(contender);
+                    arm.path + ": leaves sizes open; the lab takes models whose shapes are fixed");
+  prepared.interface = interface_of(manifest);
+  if (arm.device)
+    prepared.contender = lab::make_device_contender(
+        prepared.interface, [artifact = model.artifact](auto) { return artifact; }, arm.device);
+  else
+    prepared.contender = std::make_unique<ModelContender>(model.artifact, arm.threads);
   return prepared;
 }
 

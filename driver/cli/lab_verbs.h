@@ -34,10 +34,8 @@ struct Cluster {
 };
 // Waits until all shards have ended, and joins them in the folder (lab_cluster.cc).
 void run_lab_cluster(const lab::Plan& plan, const std::string& folder, const Cluster& cluster);
-// A model compiled by one scheduler, as an arm of a row (lab_model.cc).
-lab::Prepared lab_model(const std::string& path, const std::string& scheduler,
-                        const lab::Plan& plan, int threads);
-lab::Sources lab_sources();  // lab.cc
+lab::Prepared lab_model(const lab::ModelArm& arm);  // lab_model.cc
+lab::Sources lab_sources();                         // lab.cc
 // What reports say of a kernel: nest, storage, order of floats, proof, and of a GPU's
 // its launches (lab.cc).
 nlohmann::ordered_json lab_words(const driver::BuiltKernel& kernel, const codegen::Target& target);

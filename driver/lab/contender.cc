@@ -168,35 +168,51 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
   return prepared;
 }
 
-// A model by one of the schedulers, or by a library that reads it; its file is what it was when
-// the plan was made.
-Prepared of_model(const Workshop& workshop, const PlannedArm& arm) {
+// The row's model by a scheduler. Its file is what it was when the plan was made.
+ModelArm model_arm(const Workshop& workshop, const std::string& scheduler) {
   const PlannedProgram& model = workshop.plan.programs.at(workshop.row.program);
-  Prepared prepared;
-  if (workshop.device) {
-    prepared.status = "declined";
-    prepared.reason = "a model: bench/gpu times networks on a GPU";
-    return prepared;
-  }
-  const bool reads_models = arm.spec.kind == ArmSpec::Kind::Peer && is_python_peer(arm.spec.what);
-  if (arm.spec.kind != ArmSpec::Kind::Scheduler && !reads_models) {
-    prepared.status = arm.spec.kind == ArmSpec::Kind::Peer ? "declined" : "other program";
-    prepared.reason = "the row is a model";
-    return prepared;
-  }
   runtime::FileContent file(model.model);
   if (runtime::digest_of(file.all()) != model.digest)
     throw UserError(ExitStatus::InvalidInput,
                     model.model + ": has changed since the plan was made");
-  if (reads_models) {
-    // Its tensors are as Polyte's session has them.
-    Interface interface = workshop.interface;
-    if (interface.empty())
-      interface =
-          workshop.hooks.model(model.model, "naive", workshop.plan, workshop.row.threads).interface;
-    return by_python(workshop, arm.spec.what, {{"model", model.model}}, interface);
-  }
-  return workshop.hooks.model(model.model, arm.spec.what, workshop.plan, workshop.row.threads);
+  return {.path = model.model,
+          .scheduler = scheduler,
+          .target = workshop.plan.target,
+          .threads = workshop.row.threads,
+          .exact = workshop.plan.exact,
+          .emulate = workshop.plan.emulate,
+          .device = workshop.device};
+}
+
+// The same on this processor, whatever the row's target is.
+ModelArm model_arm_here(const Workshop& workshop, const std::string& scheduler) {
+  ModelArm arm = model_arm(workshop, scheduler);
+  arm.target = "cpu:native";
+  arm.emulate = false;
+  arm.device = nullptr;
+  return arm;
+}
+
+// A model by a library that reads it, on this processor; its tensors are as Polyte's session
+// has them.
+Prepared model_by_library(const Workshop& workshop, const std::string& peer) {
+  const ModelArm arm = model_arm_here(workshop, "naive");
+  Interface interface = workshop.interface;
+  if (interface.empty()) interface = workshop.hooks.model(arm).interface;
+  return by_python(workshop, peer, {{"model", arm.path}}, interface, false);
+}
+
+Prepared of_model(const Workshop& workshop, const PlannedArm& arm) {
+  if (arm.spec.kind == ArmSpec::Kind::Scheduler)
+    return workshop.hooks.model(model_arm(workshop, arm.spec.what));
+  const bool is_peer = arm.spec.kind == ArmSpec::Kind::Peer;
+  if (is_peer && is_python_peer(arm.spec.what) && !workshop.device)
+    return model_by_library(workshop, arm.spec.what);
+  Prepared prepared;
+  prepared.status = is_peer ? "declined" : "other program";
+  prepared.reason =
+      is_peer && workshop.device ? "the row is a model on a GPU" : "the row is a model";
+  return prepared;
 }
 
 // A Program in the words of a library.
@@ -204,7 +220,9 @@ Prepared by_library(const Workshop& workshop, const std::string& peer, const ir:
   Result<nlohmann::ordered_json> form = array_form(program);
   Prepared prepared;
   prepared.status = "declined";
-  if (form) return by_python(workshop, peer, {{"form", std::move(*form)}}, interface_of(program));
+  if (form)
+    return by_python(workshop, peer, {{"form", std::move(*form)}}, interface_of(program),
+                     workshop.device != nullptr);
   prepared.reason = "no form of this Program in operations on arrays: " + form.error().reason;
   return prepared;
 }
@@ -278,11 +296,21 @@ Prepared prepare_strict(const Workshop& workshop,
   return guarded([&] { return by_compiler(workshop, find_compiler("strict"), program); });
 }
 
+Prepared prepare_model_reference(const Workshop& workshop) {
+  return guarded([&] { return model_by_library(workshop, "onnxruntime"); });
+}
+
 // On this processor with all of its threads, in exact order: what a device's outputs are held to
 // where C is not to be had or would take too long (correctness.cc).
 Prepared prepare_here(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program) {
   return guarded([&] {
     const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    if (!program) {
+      ModelArm arm = model_arm_here(workshop, "poly");
+      arm.threads = threads;
+      arm.exact = true;
+      return workshop.hooks.model(arm);
+    }
     codegen::Target here = workshop.host;
     here.machine.cores = threads;
     driver::KernelOptions options = options_of(workshop, driver::Scheduler::Poly);

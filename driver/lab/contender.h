@@ -50,13 +50,19 @@ struct Prepared {
   nlohmann::ordered_json facts;
 };
 
-// What a worker is given by the command line: words for a kernel, and a model compiled by
-// one scheduler.
+// A model as one scheduler's arm.
+struct ModelArm {
+  std::string path, scheduler;
+  std::string target;  // as --target
+  int threads = 1;     // of this processor
+  bool exact = false, emulate = false;
+  std::shared_ptr<DeviceClock> device = nullptr;  // null: it runs on this processor
+};
+
+// What a worker is given by the command line: words for a kernel, and a model that is compiled.
 struct Hooks {
   Describe describe;
-  std::function<Prepared(const std::string& path, const std::string& scheduler, const Plan& plan,
-                         int threads)>
-      model;
+  std::function<Prepared(const ModelArm&)> model;
 };
 
 class PythonWorker;
@@ -92,7 +98,9 @@ Prepared prepare(const Workshop& workshop, const PlannedArm& arm,
 // where there is none.
 Prepared prepare_strict(const Workshop& workshop,
                         const std::shared_ptr<const ir::Program>& program);
-// Of a GPU's arms: Polyte on all of this processor, its order kept too.
+// What a model's outputs are held to first: onnxruntime, on this processor.
+Prepared prepare_model_reference(const Workshop& workshop);
+// Of a GPU's arms: Polyte on all of this processor, its order kept too; null as in prepare().
 Prepared prepare_here(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program);
 
 }  // namespace polyte::lab

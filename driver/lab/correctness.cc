@@ -177,14 +177,13 @@ Reference make_reference(const Workshop& workshop) {
       workshop.device && workshop.program && driver::count_flops(*workshop.program) > kMostFlopsOfC;
   if (!is_much) prepared = prepare_strict(workshop, workshop.program);
   reference.name = "C with its order kept";
-  if (!prepared.contender && workshop.device && workshop.program) {
+  if (!workshop.program) {
+    prepared = prepare_model_reference(workshop);
+    reference.name = "onnxruntime";
+  }
+  if (!prepared.contender && workshop.device) {
     prepared = prepare_here(workshop, workshop.program);
     reference.name = "poly on this processor with its order kept";
-  }
-  if (!workshop.program) {
-    prepared =
-        prepare(workshop, {{"onnxruntime", ArmSpec::Kind::Peer, "onnxruntime", {}}, {}}, nullptr);
-    reference.name = "onnxruntime";
   }
   if (!prepared.contender) {
     reference.name = "the arm naive";

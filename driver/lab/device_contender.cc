@@ -1,5 +1,7 @@
 #include "driver/lab/device_contender.h"
 
+#include <algorithm>
+
 #include "driver/package/assemble.h"
 #include "runtime/session.h"
 
@@ -14,15 +16,14 @@ constexpr unsigned kPoison = 0xffffffff;  // not a number, in every type of floa
 // A session and the tensors that it runs on.
 class DeviceSet {
  public:
-  DeviceSet(const std::shared_ptr<const runtime::Artifact>& artifact, const ir::Program& program,
+  DeviceSet(const std::shared_ptr<const runtime::Artifact>& artifact, const Interface& interface,
             std::span<runtime::Tensor> tensors, const DeviceClock& clock)
       : clock_(clock), session_(artifact, {.cuda = {.device = clock.device()->number()}}) {
     const runtime::CudaCurrent current(*clock_.device());
-    const std::vector<const ir::Buffer*> interface = program.interface();
     for (std::size_t i = 0; i < interface.size(); ++i) {
-      const ir::Role role = interface[i]->role;
+      const ir::Role role = interface[i].role;
       if (role == ir::Role::In || role == ir::Role::InOut) add(tensors[i], inputs_, given_);
-      if (role == ir::Role::Out || role == ir::Role::InOut) add(tensors[i], outputs_, made_);
+      if (interface[i].is_written()) add(tensors[i], outputs_, made_);
     }
     upload();
   }
@@ -78,18 +79,14 @@ class DeviceSet {
 
 class DeviceContender : public Contender {
  public:
-  DeviceContender(driver::CompiledOperator op, codegen::Target target,
-                  std::shared_ptr<DeviceClock> clock)
-      : op_(std::move(op)), target_(std::move(target)), clock_(std::move(clock)) {
-    for (const ir::Buffer* buffer : op_.built.program->interface())
-      has_constants_ = has_constants_ || buffer->role == ir::Role::Const;
-  }
+  DeviceContender(Interface interface, ArtifactFor artifact_for, std::shared_ptr<DeviceClock> clock)
+      : interface_(std::move(interface)),
+        artifact_for_(std::move(artifact_for)),
+        clock_(std::move(clock)) {}
 
-  // Constants are part of an artifact, so that a Program with constants needs one per set.
   void add_set(std::span<runtime::Tensor> tensors) override {
-    if (!artifact_ || has_constants_)
-      artifact_ = runtime::Artifact::from_parts(driver::assemble(op_, tensors, target_));
-    sets_.push_back(std::make_unique<DeviceSet>(artifact_, *op_.built.program, tensors, *clock_));
+    sets_.push_back(
+        std::make_unique<DeviceSet>(artifact_for_(tensors), interface_, tensors, *clock_));
   }
   void clear_sets() override { sets_.clear(); }
   void run(std::size_t set) override { sets_[set]->run(); }
@@ -105,22 +102,38 @@ class DeviceContender : public Contender {
   }
 
  private:
-  driver::CompiledOperator op_;
-  codegen::Target target_;
+  Interface interface_;
+  ArtifactFor artifact_for_;
   std::shared_ptr<DeviceClock> clock_;
-  // Its constants are those of the set that came last.
-  std::shared_ptr<const runtime::Artifact> artifact_;
-  bool has_constants_ = false;
   std::vector<std::unique_ptr<DeviceSet>> sets_;
   std::size_t next_ = 0;
 };
 
 }  // namespace
 
+std::unique_ptr<Contender> make_device_contender(Interface interface, ArtifactFor artifact_for,
+                                                 std::shared_ptr<DeviceClock> clock) {
+  return std::make_unique<DeviceContender>(std::move(interface), std::move(artifact_for),
+                                           std::move(clock));
+}
+
+// One artifact for all sets, unless it has constants.
 std::unique_ptr<Contender> make_device_contender(driver::CompiledOperator op,
                                                  const codegen::Target& target,
                                                  std::shared_ptr<DeviceClock> clock) {
-  return std::make_unique<DeviceContender>(std::move(op), target, std::move(clock));
+  Interface interface = interface_of(*op.built.program);
+  const bool has_constants =
+      std::ranges::any_of(interface, [](const Slot& slot) { return slot.role == ir::Role::Const; });
+  std::shared_ptr<const runtime::Artifact> last;
+  return make_device_contender(
+      std::move(interface),
+      [op = std::make_shared<const driver::CompiledOperator>(std::move(op)), target, has_constants,
+       last](std::span<runtime::Tensor> tensors) mutable {
+        if (!last || has_constants)
+          last = runtime::Artifact::from_parts(driver::assemble(*op, tensors, target));
+        return last;
+      },
+      std::move(clock));
 }
 
 }  // namespace polyte::lab

@@ -166,10 +166,9 @@ std::map<std::string, std::string> versions_of_libraries(const std::vector<std::
 }
 
 Prepared by_python(const Workshop& workshop, const std::string& peer, Json what,
-                   const Interface& interface) {
+                   const Interface& interface, bool on_gpu) {
   Prepared prepared;
   prepared.interface = interface;
-  const bool on_gpu = workshop.device != nullptr;
   const Library& library = *find_library(peer);
   if (on_gpu ? !library.on_gpu : !library.on_cpu) {
     prepared.status = "declined";

@@ -26,8 +26,8 @@ std::map<std::string, std::string> versions_of_libraries(const std::vector<std::
 void start_libraries(Workshop& workshop);
 
 // `what`: {"form": ..} or {"model": path}. Its status is `absent` or `declined` where it cannot be
-// had, with the reason.
+// had, with the reason. `on_gpu`: on the workshop's; else on this processor.
 Prepared by_python(const Workshop& workshop, const std::string& peer, nlohmann::ordered_json what,
-                   const Interface& interface);
+                   const Interface& interface, bool on_gpu);
 
 }  // namespace polyte::lab

@@ -220,6 +220,30 @@ class OnTheStandIn(unittest.TestCase):
             self.assertEqual(arm["status"], "ok", arm)
             self.assertRegex(arm["facts"]["outputs"], "same bits")
 
+    def test_model(self):
+        lab = Lab(
+            ["poly", "template", "naive", "peer:torch", "peer:onnxruntime"],
+            programs=[PRODUCT, str(ROOT / "examples" / "digits" / "digits.onnx")],
+            more='caches = "rotated"',
+        )
+        report = lab.run()
+        rows = [row for row in report["rows"] if "digits" in row["row"]]
+        self.assertEqual(len(rows), 1, [row["row"] for row in report["rows"]])
+        for row in rows:
+            arms = {arm["arm"]: arm for arm in row["arms"]}
+            for name in ("poly", "template", "naive"):
+                self.assertEqual(arms[name]["status"], "ok", arms[name])
+                self.assertRegex(arms[name]["facts"]["outputs"], "same bits|within")
+            for name in ("peer:torch", "peer:onnxruntime"):
+                self.assertEqual(
+                    (arms[name]["status"], arms[name]["reason"]),
+                    ("declined", "the row is a model on a GPU"),
+                )
+            self.assertEqual(arms["script:tiles.sched B=4"]["status"], "other program")
+            self.assertIn(
+                row["reference"], ("onnxruntime", "poly on this processor with its order kept")
+            )
+
     def test_no_gpu(self):
         status, said = Lab(["poly"], driver=False).polyte("run", "e.toml", "--out", "out")
         self.assertEqual(status, 6)
