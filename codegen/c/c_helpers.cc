@@ -122,6 +122,13 @@ const std::string& CHelpers::use(const std::string& name) {
   return *used_.insert(name).first;
 }
 
+std::string CHelpers::declarations() const {
+  std::string text;
+  for (const Definition& d : definitions())
+    if (used_.count(d.name) > 0) text += d.text.substr(0, d.text.find(") {") + 1) + ";\n";
+  return text;
+}
+
 std::string CHelpers::text() const {
   std::string text;
   for (const Definition& d : definitions())

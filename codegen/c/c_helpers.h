@@ -16,6 +16,7 @@ class CHelpers {
  public:
   const std::string& use(const std::string& name);  // "floor_div", "min_f64", "to_i32"; returns it
   std::string text() const;                         // their definitions
+  std::string declarations() const;
 
  private:
   std::set<std::string> used_;

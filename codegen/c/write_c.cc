@@ -48,12 +48,14 @@ struct Around {
   bool alone = true;  // the only statement between two braces
 };
 
+enum class Scop { Unmarked, Marked };
+
 class FunctionWriter {
  public:
   FunctionWriter(CNames& names, CHelpers& helpers, std::set<std::string>& problems)
       : names_(names), helpers_(helpers), problems_(problems), exprs_(names, helpers, problems) {}
 
-  std::string run(const ir::LoopProgram& program) {
+  std::string run(const ir::LoopProgram& program, Scop scop) {
     flat_ = !ir::verify(program, ir::Form::Nest).empty();
     std::string head = "void " + names_.function(program.name) + "(";
     std::vector<std::string> parameters;
@@ -72,7 +74,9 @@ class FunctionWriter {
       line += part;
     }
     text_ += head + (parameters.empty() ? "void" : line) + ") {\n";
+    if (scop == Scop::Marked) text_ += "#pragma scop\n";
     if (program.body) statement(program.body, {});
+    if (scop == Scop::Marked) text_ += "#pragma endscop\n";
     return text_ + "}\n";
   }
 
@@ -217,26 +221,55 @@ class FunctionWriter {
 
 }  // namespace
 
-std::string write_c(std::span<const ir::LoopProgram> functions) {
-  CHelpers helpers;
+namespace {
+
+constexpr const char* kIncludes =
+    "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n\n#pragma STDC FP_CONTRACT OFF\n";
+
+std::string functions_text(std::span<const ir::LoopProgram> functions, Scop scop,
+                           CHelpers& helpers) {
   std::vector<std::string> lines;
   std::string text;
-  bool library = false;
   for (const ir::LoopProgram& program : functions) {
     CNames names;
     std::set<std::string> problems;
-    text += "\n" + FunctionWriter(names, helpers, problems).run(program);
-    library = library || (program.body && calls_library(program.body));
+    text += "\n" + FunctionWriter(names, helpers, problems).run(program, scop);
     for (const std::string& problem : problems)
       lines.push_back("kernel '" + program.name + "' is no C: " + problem);
   }
   if (!lines.empty()) throw UserError(ExitStatus::Unsupported, lines);
+  return text;
+}
+
+}  // namespace
+
+MarkedC write_marked_c(const ir::LoopProgram& function) {
+  MarkedC result;
+  ir::LoopProgram loops = function;
+  while (const auto* alloc = loops.body ? std::get_if<ir::Alloc>(&loops.body->op) : nullptr) {
+    const ir::LoopBuffer buffer = alloc->buffer;
+    loops.buffers.push_back({buffer.name, ir::Role::InOut, buffer.dtype,
+                             std::vector<ir::Affine>(buffer.shape.begin(), buffer.shape.end())});
+    result.arrays.push_back(bytes_of(buffer));
+    loops.body = Stmt(alloc->body);
+  }
+  CHelpers helpers;
+  const std::string text = functions_text({&loops, 1}, Scop::Marked, helpers);
+  result.text = kIncludes + ("\n" + helpers.declarations()) + text;
+  result.helpers = helpers.text();
+  return result;
+}
+
+std::string write_c(std::span<const ir::LoopProgram> functions) {
+  CHelpers helpers;
+  const std::string text = functions_text(functions, Scop::Unmarked, helpers);
+  const bool library = std::ranges::any_of(functions, [](const ir::LoopProgram& program) {
+    return program.body && calls_library(program.body);
+  });
   std::string head = "// cc -std=c99 -O3 -march=native -fopenmp -ffp-contract=off THIS.c -lm\n";
   head += "// Prefetches and stores past the caches are left out.";
   head += library ? " exp and its kin are those of the C library.\n" : "\n";
-  head +=
-      "#include <math.h>\n"
-      "#include <stdint.h>\n#include <stdlib.h>\n\n#pragma STDC FP_CONTRACT OFF\n";
+  head += kIncludes;
   const std::string definitions = helpers.text();
   return head + (definitions.empty() ? "" : "\n" + definitions) + text;
 }

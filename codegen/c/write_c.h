@@ -15,8 +15,10 @@
 // loop has `omp simd` unless it calls these: a vector library rounds otherwise.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ir/loop_program.h"
 
@@ -25,5 +27,17 @@ namespace polyte::codegen {
 // A translation unit with these functions, in order. UserError(Unsupported) with all that C cannot
 // say: 16-bit floats, loops of a GPU, atomic stores.
 std::string write_c(std::span<const ir::LoopProgram> functions);
+
+// For tools that rewrite loops, which are between `#pragma scop` and `#pragma endscop`.
+struct MarkedC {
+  std::string text;
+  // Defines what `text` declares, to be put behind what the tool has written: pet takes over the
+  // body of whatever it sees defined.
+  std::string helpers;
+  // Of the function's own arrays, which are parameters behind its buffers: bytes. For what nobody
+  // reads behind the loops pet takes for dead.
+  std::vector<std::int64_t> arrays;
+};
+MarkedC write_marked_c(const ir::LoopProgram& function);
 
 }  // namespace polyte::codegen

@@ -38,7 +38,7 @@ class OperatorContender : public Contender {
 // outside of what is timed where only one set is used.
 class PeerContender : public Contender {
  public:
-  PeerContender(const Compiler& compiler, const std::string& source, const std::string& kept)
+  PeerContender(const Compiler& compiler, const PeerSource& source, const std::string& kept)
       : kernel_(compiler, source, kept) {}
   void add_set(std::span<runtime::Tensor> tensors) override {
     sets_.push_back(tensors);
@@ -141,7 +141,7 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
   Prepared prepared;
   if (compiler.path.empty()) {
     prepared.status = "absent";
-    prepared.reason = compiler.name + " is not installed";
+    prepared.reason = compiler.missing;
     return prepared;
   }
   if (workshop.device && compiler.name != "strict") {
@@ -149,7 +149,7 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
     prepared.reason = "it compiles for this processor, the target is a GPU";
     return prepared;
   }
-  if (workshop.row.threads > 1 && compiler.name != "strict") {
+  if (workshop.row.threads > 1 && compiler.rewriter.empty() && compiler.name != "strict") {
     prepared.status = "declined";
     prepared.reason = "the reference order in C runs on one thread, the row has " +
                       std::to_string(workshop.row.threads);
@@ -157,11 +157,10 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
   }
   driver::KernelOptions options = options_of(workshop, driver::Scheduler::Naive);
   options.emulated = false;
-  const driver::BuiltKernel naive = driver::build_kernel(program, workshop.host.machine, options);
-  const std::string source = peer_source(naive, workshop.host.machine);
-  std::string flags = compiler.path;
-  for (const std::string& flag : compiler.flags) flags += " " + flag;
-  prepared.facts = {{"compiler", compiler.version}, {"command", flags}};
+  const PeerSource source =
+      peer_source(compiler, driver::build_kernel(program, workshop.host.machine, options),
+                  workshop.host.machine, {});
+  prepared.facts = {{"compiler", compiler.version}, {"command", compiler.command()}};
   prepared.facts["compile_ms"]["code"] = milliseconds_of([&] {
     prepared.contender = std::make_unique<PeerContender>(compiler, source, workshop.kept);
   });
@@ -286,7 +285,7 @@ Prepared prepare(const Workshop& workshop, const PlannedArm& arm,
     if (arm.spec.kind != ArmSpec::Kind::Peer) return by_polyte(workshop, arm, program);
     return is_python_peer(arm.spec.what)
                ? by_library(workshop, arm.spec.what, *program)
-               : by_compiler(workshop, find_compiler(arm.spec.what), program);
+               : by_compiler(workshop, find_compiler(arm.spec.what, workshop.row.threads), program);
   });
 }
 

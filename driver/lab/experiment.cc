@@ -248,9 +248,9 @@ ArmSpec arm_of(const std::string& text) {
 // made.
 std::vector<std::string> problems_of(const ArmSpec& arm) {
   static const std::vector<std::string> kSchedulers{"naive", "isl", "poly", "template"};
-  static const std::vector<std::string> kPeers{"gcc",      "clang",         "polly",  "numpy",
-                                               "torch",    "torch-compile", "xla",    "onnxruntime",
-                                               "openvino", "onednn",        "cublas", "triton"};
+  static const std::vector<std::string> kPeers{
+      "gcc", "clang",       "polly",    "pluto",  "numpy",  "torch", "torch-compile",
+      "xla", "onnxruntime", "openvino", "onednn", "cublas", "triton"};
   if (arm.kind == ArmSpec::Kind::Script)
     return arm.what.empty() ? std::vector<std::string>{"script: the file's name is missing"}
                             : std::vector<std::string>{};
