@@ -98,6 +98,12 @@ int run_lab_compare(CompareVerb verb) {
               << "\n";
   else
     std::cout << lab::comparison_text(comparison);
+  if (comparison.is_empty())
+    throw UserError(ExitStatus::InvalidInput,
+                    "lab compare: no arm of a row is timed in both " + verb.folders[0] + " and " +
+                        verb.folders[1] +
+                        (verb.options.filter.empty() ? "" : ", of those with --filter's text") +
+                        "; polyte lab status says what a run has");
   return comparison.is_regression() ? static_cast<int>(ExitStatus::Refused) : 0;
 }
 
@@ -133,8 +139,8 @@ void add_lab_status(const Verb& lab) {
 }
 
 void add_lab_compare(const Verb& lab) {
-  const Verb verb =
-      lab.verb("compare", "two runs of the same rows: exit 1 where the second is slower in any");
+  const Verb verb = lab.verb(
+      "compare", "two runs of the same rows: exit 1 where the second is slower, or fails, in any");
   auto options = std::make_shared<CompareVerb>();
   verb.option("folders", options->folders, "the old and the new result folder");
   verb.option("--baseline", options->baseline,

@@ -188,9 +188,14 @@ void add_pluto(Compiler& compiler) {
                                       : "POLYTE_POLYCC: " + polycc + " is no program";
     return;
   }
-  const bool is_parallel = compiler.threads > 1;
-  compiler.rewriter = {polycc, "--pet", "--tile", is_parallel ? "--parallel" : "--noparallel"};
-  if (is_parallel) compiler.flags.emplace_back("-fopenmp");
+  compiler.rewriter = {polycc, "--pet", "--tile"};
+  if (compiler.threads == 1) {
+    compiler.rewriter.emplace_back("--noparallel");
+    return;
+  }
+  // Of a parallel loop that is unrolled, the rest goes on where a thread's private counter was.
+  compiler.rewriter.insert(compiler.rewriter.end(), {"--parallel", "--nounrolljam"});
+  compiler.flags.emplace_back("-fopenmp");
 }
 
 std::string version_of(const std::string& program) {

@@ -44,7 +44,10 @@ ComparedRow measured_row(const Measured& before, const Measured& now,
   row.row = now.row;
   row.arm = now.arm;
   if (count_samples(before.samples) == 0 || count_samples(now.samples) == 0) {
-    row.change = Change::NotTimed;
+    // What is absent is a matter of the machine, what is not run of the run.
+    const bool is_lost =
+        count_samples(before.samples) > 0 && now.status != "absent" && now.status != "not run";
+    row.change = is_lost ? Change::Lost : Change::NotTimed;
     row.remark = "old: " + before.status + ", new: " + now.status;
     return row;
   }
@@ -90,6 +93,11 @@ void judge(std::vector<ComparedRow>& rows) {
   }
 }
 
+// Timed in both runs, and not too quick.
+bool is_paired(const ComparedRow& row) {
+  return row.change == Change::Slower || row.change == Change::Faster || row.change == Change::Same;
+}
+
 // What the numbers of processes do not allow to find. Even the least chance that the test can give
 // (new and old medians do not overlap at all) is multiplied by the number of comparisons in
 // Holm's correction; where that is above the level, no change of any size would be reported.
@@ -97,9 +105,7 @@ void warn(const std::vector<Measured>& before, const std::vector<Measured>& now,
           Comparison& comparison) {
   std::size_t least_old = 1000, least_new = 1000, tested = 0;
   for (const ComparedRow& row : comparison.rows) {
-    if (row.change == Change::OnlyOld || row.change == Change::OnlyNew ||
-        row.change == Change::LeftOut || row.change == Change::NotTimed)
-      continue;
+    if (!is_paired(row)) continue;
     ++tested;
     const Measured like{row.row, row.arm, {}, 0, "", ""};
     least_old = std::min(least_old, process_medians(find(before, like)->samples).size());
@@ -124,6 +130,8 @@ std::string to_string(Change change) {
   switch (change) {
     case Change::Slower:
       return "slower";
+    case Change::Lost:
+      return "no longer timed";
     case Change::Faster:
       return "faster";
     case Change::Same:
@@ -177,8 +185,7 @@ Comparison compare(const std::vector<Measured>& before, const std::vector<Measur
   judge(comparison.rows);
   std::vector<Interval> ratios;
   for (const ComparedRow& row : comparison.rows)
-    if (row.change == Change::Slower || row.change == Change::Faster || row.change == Change::Same)
-      ratios.push_back(row.ratio);
+    if (is_paired(row)) ratios.push_back(row.ratio);
   comparison.pairs = ratios.size();
   comparison.mean = geometric_mean(ratios);
   warn(before, now, comparison);

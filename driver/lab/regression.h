@@ -5,7 +5,8 @@
 // the rank test of the new processes' medians against the old ones' (Mann-Whitney, one-sided),
 // corrected by Holm's method for all rows, gives less than 5 %; (2) the interval of the ratio
 // leaves out 1; (3) the ratio is beyond the noise floor: that of both runs' A/A ratios, and
-// --min-effect. With few processes no chance can be that small, and that is said.
+// --min-effect. With few processes no chance can be that small, and that is said. An arm that was
+// timed before and is not any more, though its peer is installed, is a regression, too.
 #pragma once
 
 #include <string>
@@ -22,7 +23,8 @@ struct RegressionOptions {
   BootstrapOptions bootstrap = {};
 };
 
-enum class Change { Slower, Faster, Same, OnlyOld, OnlyNew, LeftOut, NotTimed };
+// Lost: timed before, and now refused, wrong, crashed or the like.
+enum class Change { Slower, Lost, Faster, Same, OnlyOld, OnlyNew, LeftOut, NotTimed };
 std::string to_string(Change change);
 
 // One arm of one row in both runs. A ratio is new over old.
@@ -42,7 +44,9 @@ struct Comparison {
   std::size_t pairs = 0;   // rows that were timed in both runs
   Interval mean{1, 1, 1};  // geometric, of their ratios
   std::size_t count(Change change) const;
-  bool is_regression() const { return count(Change::Slower) > 0; }
+  bool is_regression() const { return count(Change::Slower) + count(Change::Lost) > 0; }
+  // Nothing was timed in both runs, so that the absence of a regression says nothing.
+  bool is_empty() const { return pairs == 0 && !is_regression(); }
 };
 
 // What one run knows of a row and arm.
@@ -59,7 +63,7 @@ Comparison compare(const std::vector<Measured>& before, const std::vector<Measur
 
 std::string comparison_text(const Comparison& comparison);  // 80 columns
 nlohmann::ordered_json to_json(const Comparison& comparison);
-// One test case per row and arm; slower ones fail.
+// One test case per row and arm; slower and lost ones fail, and so does an empty comparison.
 std::string comparison_junit(const Comparison& comparison);
 
 }  // namespace polyte::lab

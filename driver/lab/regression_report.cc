@@ -9,18 +9,25 @@ namespace {
 
 std::string count_text(const Comparison& comparison) {
   std::string text;
-  for (const Change change : {Change::Slower, Change::Faster, Change::Same, Change::NotTimed,
-                              Change::OnlyOld, Change::OnlyNew, Change::LeftOut})
+  for (const Change change : {Change::Slower, Change::Lost, Change::Faster, Change::Same,
+                              Change::NotTimed, Change::OnlyOld, Change::OnlyNew, Change::LeftOut})
     if (const std::size_t count = comparison.count(change); count > 0)
       text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + to_string(change);
-  return text;
+  return text.empty() ? "no row and arm is left" : text;
+}
+
+std::string rows_text(std::size_t count, const std::string& what) {
+  return std::to_string(count) + (count == 1 ? " row is " : " rows are ") + what;
 }
 
 std::string verdict_of(const Comparison& comparison) {
-  const std::size_t slower = comparison.count(Change::Slower);
-  if (slower > 0)
-    return "regression: " + std::to_string(slower) + (slower == 1 ? " row is" : " rows are") +
-           " slower";
+  const std::size_t slower = comparison.count(Change::Slower),
+                    lost = comparison.count(Change::Lost);
+  std::string text = "regression: ";
+  if (slower > 0) text += rows_text(slower, "slower");
+  if (lost > 0) text += (slower > 0 ? ", " : "") + rows_text(lost, "no longer timed");
+  if (slower + lost > 0) return text;
+  if (comparison.is_empty()) return "nothing is compared";
   return comparison.warnings.empty() ? "no regression" : "no regression is found";
 }
 
@@ -71,24 +78,31 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
           {"rows", rows}};
 }
 
-// A slower row is a failure, so that a continuous build reports it; what could not be compared is
-// skipped, and neither fails nor passes.
+// A slower or lost row is a failure, so that a continuous build reports it; what could not be
+// compared is skipped, and neither fails nor passes.
 std::string comparison_junit(const Comparison& comparison) {
+  const std::size_t failures = comparison.count(Change::Slower) + comparison.count(Change::Lost);
+  const std::size_t passed = comparison.count(Change::Faster) + comparison.count(Change::Same);
+  const std::size_t empty = comparison.is_empty() ? 1 : 0;
   std::string text =
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuite name=\"polyte lab compare\" tests=\"" +
-      std::to_string(comparison.rows.size()) + "\" failures=\"" +
-      std::to_string(comparison.count(Change::Slower)) + "\" skipped=\"" +
-      std::to_string(comparison.rows.size() - comparison.count(Change::Slower) -
-                     comparison.count(Change::Faster) - comparison.count(Change::Same)) +
-      "\">\n";
+      std::to_string(comparison.rows.size() + empty) + "\" failures=\"" + std::to_string(failures) +
+      "\" errors=\"" + std::to_string(empty) + "\" skipped=\"" +
+      std::to_string(comparison.rows.size() - failures - passed) + "\">\n";
+  if (comparison.is_empty())
+    text +=
+        "  <testcase classname=\"polyte lab compare\" name=\"all rows\">\n"
+        "    <error message=\"nothing is compared\"/>\n  </testcase>\n";
   for (const ComparedRow& row : comparison.rows) {
     text += "  <testcase classname=\"" + escaped_xml(row.arm) + "\" name=\"" +
             escaped_xml(row.row) + "\" time=\"" + std::to_string(row.new_time * 1e-9) + "\"";
     const std::string words =
         ratio_text(row.ratio.estimate) + " the old time, 95 % interval " + interval_text(row.ratio);
-    if (row.change == Change::Slower)
-      text += ">\n    <failure message=\"slower: " + escaped_xml(words) + "\"/>\n  </testcase>\n";
+    if (row.change == Change::Slower || row.change == Change::Lost)
+      text += ">\n    <failure message=\"" + escaped_xml(to_string(row.change) + ": ") +
+              escaped_xml(row.change == Change::Lost ? row.remark : words) +
+              "\"/>\n  </testcase>\n";
     else if (row.change == Change::Faster || row.change == Change::Same)
       text += "/>\n";
     else

@@ -76,14 +76,17 @@ std::string summary_table(const Results& results) {
       "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Arm</th><th "
       "class=\"number\">Mean</th><th class=\"number\">95 %</th><th class=\"number\">Rows</th><th "
       "class=\"number\">Faster</th><th class=\"number\">Slower</th><th "
-      "class=\"number\">Same loops</th><th class=\"number\">Not timed</th></tr></thead>\n<tbody>\n";
+      "class=\"number\">Not distinguishable</th><th class=\"number\">Same loops</th><th "
+      "class=\"number\">Not timed</th></tr></thead>\n<tbody>\n";
   for (const ArmSummary& arm : results.arms) {
     const bool has = arm.rows > 0;
+    const std::string otherwise = arm.name == results.plan.baseline ? "baseline" : "not timed";
     text += "<tr><td>" + escaped_xml(arm.name) + "</td>" +
             figure(has ? ratio_text(arm.mean.estimate) : "", arm.mean.estimate, has) +
-            "<td class=\"number\">" + escaped_xml(has ? interval_text(arm.mean) : "baseline") +
+            "<td class=\"number\">" + escaped_xml(has ? interval_text(arm.mean) : otherwise) +
             "</td>";
-    for (const std::size_t count : {arm.rows, arm.faster, arm.slower, arm.identical, arm.not_timed})
+    for (const std::size_t count :
+         {arm.rows, arm.faster, arm.slower, arm.not_told, arm.identical, arm.not_timed})
       text += figure(std::to_string(count), static_cast<double>(count), true);
     text += "</tr>\n";
   }

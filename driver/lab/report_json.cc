@@ -70,6 +70,7 @@ Json report_json(const Results& results) {
                             {"geometric_mean", to_json(arm.mean)},
                             {"faster", arm.faster},
                             {"slower", arm.slower},
+                            {"not_distinguishable", arm.not_told},
                             {"same_loops", arm.identical},
                             {"not_timed", arm.not_timed}});
   for (const RowResult& row : results.rows) json["rows"].push_back(row_json(results, row));

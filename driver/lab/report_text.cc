@@ -87,10 +87,12 @@ std::string summary_text(const Results& results) {
                          ? "-"
                          : ratio_text(arm.mean.estimate) + " " + interval_text(arm.mean),
                      std::to_string(arm.faster), std::to_string(arm.slower),
-                     std::to_string(arm.identical), std::to_string(arm.not_timed)});
+                     std::to_string(arm.not_told), std::to_string(arm.identical),
+                     std::to_string(arm.not_timed)});
   }
-  return text_table({"", "geometric mean, 95 %", "faster", "slower", "same loops", "not timed"},
-                    cells);
+  return text_table(
+      {"", "geometric mean, 95 %", "faster", "slower", "not told", "same loops", "not timed"},
+      cells);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <map>
 
 #include "driver/lab/differences.h"
@@ -117,34 +118,6 @@ void add_warnings(const Plan& plan, RowResult& row) {
   if (row.why.empty()) row.warnings.emplace_back("not finished: polyte lab run goes on");
 }
 
-// Who is fastest, where that can be told: the least median has to be told apart from every other
-// arm, directly and not by way of the baseline.
-void find_fastest(const Plan& plan, RowResult& row) {
-  std::vector<const ArmResult*> timed;
-  for (const ArmResult& arm : row.arms)
-    if (arm.is_timed()) timed.push_back(&arm);
-  if (timed.size() < 2) {
-    row.not_told = timed.empty() ? "no arm was timed" : "one arm only was timed";
-    return;
-  }
-  const auto best =
-      std::ranges::min_element(timed, {}, [](const ArmResult* arm) { return arm->time.estimate; });
-  for (const ArmResult* other : timed) {
-    if (other == *best) continue;
-    const std::string &a = (*best)->identical_to.empty() ? (*best)->name : (*best)->identical_to,
-                      &b = other->identical_to.empty() ? other->name : other->identical_to;
-    if (a == b) {
-      row.not_told = (*best)->name + " and " + other->name + " have the same loops";
-      return;
-    }
-    const Interval ratio = paired_ratio((*best)->samples, other->samples, options_of(plan));
-    if (ratio.high < 1 && passes_noise(ratio, row)) continue;
-    row.not_told = (*best)->name + " and " + other->name + " are not distinguishable";
-    return;
-  }
-  row.fastest = (*best)->name;
-}
-
 // The processes of one machine: of the one that has most, the first of several. A ratio is never
 // of two.
 RowRecord of_one_machine(const RowRecord& record, const std::vector<Json>& contexts,
@@ -207,6 +180,61 @@ const std::string& loops_of(const ArmResult& arm) {
   return arm.identical_to.empty() ? arm.name : arm.identical_to;
 }
 
+// The least median of a row beside another arm.
+struct Rival {
+  RowResult* row;
+  const ArmResult *best, *other;
+  bool is_told = false;
+};
+
+// Who may be fastest, where two arms or more were timed; else the row says why nobody is.
+std::vector<Rival> rivals_of(RowResult& row) {
+  std::vector<const ArmResult*> timed;
+  for (const ArmResult& arm : row.arms)
+    if (arm.is_timed()) timed.push_back(&arm);
+  if (timed.size() < 2)
+    row.not_told = timed.empty() ? "no arm was timed" : "one arm only was timed";
+  if (timed.size() < 2) return {};
+  const ArmResult* best =
+      *std::ranges::min_element(timed, {}, [](const ArmResult* arm) { return arm->time.estimate; });
+  std::vector<Rival> rivals;
+  for (const ArmResult* other : timed)
+    if (other != best) rivals.push_back({&row, best, other});
+  return rivals;
+}
+
+// Who is fastest, where that can be told: the least median has to be told apart from every other
+// arm, from the baseline by its verdict, from the rest directly by tests of the same kind, which
+// are a family of their own.
+void find_fastest(Results& results) {
+  std::vector<Rival> rivals;
+  for (RowResult& row : results.rows) std::ranges::copy(rivals_of(row), std::back_inserter(rivals));
+  std::vector<double> chances;
+  std::vector<Rival*> tested;
+  for (Rival& rival : rivals) {
+    const ArmResult &best = *rival.best, &other = *rival.other;
+    if (best.outcome != Outcome::Baseline && other.outcome != Outcome::Baseline) {
+      const Interval ratio = paired_ratio(best.samples, other.samples, options_of(results.plan));
+      if (ratio.high >= 1 || !passes_noise(ratio, *rival.row)) continue;
+      tested.push_back(&rival);
+      chances.push_back(signed_rank(paired_logs(best.samples, other.samples)).two_sided);
+    } else {
+      rival.is_told = best.outcome == Outcome::Faster || other.outcome == Outcome::Slower;
+    }
+  }
+  const std::vector<double> corrected = holm(chances);
+  for (std::size_t i = 0; i < tested.size(); ++i) tested[i]->is_told = corrected[i] < kSignificant;
+  for (const Rival& rival : rivals) {
+    if (!rival.row->not_told.empty()) continue;
+    const bool same = loops_of(*rival.best) == loops_of(*rival.other);
+    if (same || !rival.is_told)
+      rival.row->not_told = rival.best->name + " and " + rival.other->name +
+                            (same ? " have the same loops" : " are not distinguishable");
+  }
+  for (const Rival& rival : rivals)
+    if (rival.row->not_told.empty()) rival.row->fastest = rival.best->name;
+}
+
 // One family of tests over the whole experiment, so that rows without any difference do not give
 // "faster" by their number alone. The outcome is only known after all chances are.
 void judge(Results& results) {
@@ -233,8 +261,8 @@ void judge(Results& results) {
                     : arm.ratio->estimate < 1            ? Outcome::Faster
                                                          : Outcome::Slower;
     }
-    find_fastest(results.plan, row);
   }
+  find_fastest(results);
 }
 
 Agreement agreement_of(const Results& results) {
@@ -261,6 +289,7 @@ ArmSummary summary_of(const Results& results, const std::string& name) {
     }
     summary.faster += arm->outcome == Outcome::Faster ? 1 : 0;
     summary.slower += arm->outcome == Outcome::Slower ? 1 : 0;
+    summary.not_told += arm->outcome == Outcome::NotDistinguishable ? 1 : 0;
     summary.identical += arm->outcome == Outcome::Identical ? 1 : 0;
     if (arm->ratio) ratios.push_back(*arm->ratio);
   }

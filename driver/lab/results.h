@@ -68,7 +68,7 @@ struct RowResult {
 // An arm over all rows where it and the baseline were timed.
 struct ArmSummary {
   std::string name;
-  std::size_t rows = 0, faster = 0, slower = 0, identical = 0, not_timed = 0;
+  std::size_t rows = 0, faster = 0, slower = 0, not_told = 0, identical = 0, not_timed = 0;
   Interval mean;  // geometric, of the ratios
 };
 

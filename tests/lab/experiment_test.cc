@@ -89,8 +89,8 @@ width = 99
            "e.toml:1: 'programs': expected text or a list of texts, got a whole number",
            ("e.toml:2: unknown arm 'polly', expected naive, isl, poly, template, script:FILE or "
             "peer:NAME"),
-           ("e.toml:2: unknown peer 'icc', expected gcc, clang, polly, numpy, torch, "
-            "torch-compile, xla, onnxruntime, openvino, onednn, cublas, triton"),
+           ("e.toml:2: unknown peer 'icc', expected gcc, clang, polly, pluto, numpy, "
+            "torch, torch-compile, xla, onnxruntime, openvino, onednn, cublas, triton"),
            "e.toml:3: unknown key 'thread', did you mean 'threads'?",
            "e.toml:4: 'threads': expected 1 to 1024",
            "e.toml:5: 'caches': expected warm, cold or rotated, got 'hot'",

@@ -92,6 +92,28 @@ TEST_CASE("no winner where the intervals say nothing, and arms that fell back ar
   CHECK(outcome_text(*row.find("isl")) == "declined: it skews a loop");
 }
 
+TEST_CASE("who is fastest is told by the same tests as verdicts: never of an arm that has none") {
+  // Two processes of three rounds: the intervals lie far from 1, the ranks of six rounds give 3 %,
+  // which is too much where three arms are compared with the baseline.
+  const Plan plan = testing::made_up_plan({"base", "fast", "slow", "slower"}, 1);
+  std::string text;
+  for (int p = 0; p < 2; ++p)
+    text += testing::process_text(0, p,
+                                  {{"base", {100, 101, 99}},
+                                   {"fast", {50, 51, 49}},
+                                   {"slow", {200, 201, 199}},
+                                   {"slower", {300, 301, 299}},
+                                   {kAgain, {100, 100, 101}}},
+                                  0);
+  const Results results = evaluate(plan, parse_records(text, plan, "s"));
+  const RowResult& row = results.rows[0];
+  for (const char* arm : {"fast", "slow", "slower"})
+    CHECK(row.find(arm)->outcome == Outcome::NotDistinguishable);
+  CHECK(row.fastest.empty());
+  CHECK(row.not_told == "fast and base are not distinguishable");
+  CHECK(results.arms[1].not_told == 1);
+}
+
 TEST_CASE(
     "without its baseline an arm has a time and no ratio; a wild A/A hides no difference of a "
     "hundredfold") {
@@ -103,6 +125,7 @@ TEST_CASE(
   const Results alone = evaluate(plan, parse_records(text, plan, "s"));
   CHECK(alone.rows[0].find("mine")->is_timed());
   CHECK(outcome_text(*alone.rows[0].find("mine")) == "the baseline is not timed");
+  CHECK(alone.rows[0].not_told == "one arm only was timed");
   text.clear();
   for (int p = 0; p < 4; ++p) {
     const double wild = p % 2 ? 40 : 250;

@@ -123,13 +123,48 @@ TEST_CASE("filters, least times and rows of one run only") {
   CHECK_FALSE(compare(before, now, options).is_regression());
   CHECK(compare(before, now, options).count(Change::LeftOut) > 10);
   now[0].row = "new kernel";
-  now[1].samples.clear();
-  now[1].status = "wrong";
   const Comparison changed = compare(before, now, {});
   CHECK(changed.count(Change::OnlyNew) == 1);
   CHECK(changed.count(Change::OnlyOld) == 1);
-  CHECK(changed.count(Change::NotTimed) == 1);
   CHECK(compare({}, {}, {}).warnings.size() == 1);
+}
+
+TEST_CASE("an arm that is not timed any more is a regression, unless the machine lacks its peer") {
+  Random random(2);
+  const std::vector<Measured> before = made_up_run(random, usual(), -1, 1);
+  for (const char* status : {"wrong", "refused", "crashed", "failed", "declined"}) {
+    std::vector<Measured> now = made_up_run(random, usual(), -1, 1);
+    now[1].samples.clear();
+    now[1].status = status;
+    const Comparison comparison = compare(before, now, {});
+    CHECK(comparison.count(Change::Lost) == 1);
+    CHECK(comparison.is_regression());
+    CHECK(comparison_text(comparison).find("regression: 1 row is no longer timed") !=
+          std::string::npos);
+    const std::string junit = comparison_junit(comparison);
+    CHECK(junit.find("<failure message=\"no longer timed: old: ok, new: " + std::string(status)) !=
+          std::string::npos);
+    CHECK(junit.find("failures=\"1\" errors=\"0\"") != std::string::npos);
+    CHECK_FALSE(compare(now, before, {}).is_regression());
+  }
+  std::vector<Measured> now = made_up_run(random, usual(), -1, 1);
+  now[1].samples.clear();
+  now[1].status = "absent";
+  CHECK(compare(before, now, {}).count(Change::NotTimed) == 1);
+  CHECK_FALSE(compare(before, now, {}).is_regression());
+}
+
+TEST_CASE("where nothing is timed in both runs, that there is no regression is not said") {
+  Random random(2);
+  const std::vector<Measured> run = made_up_run(random, usual(), -1, 1);
+  RegressionOptions options;
+  options.filter = "no kernel has this name";
+  for (const Comparison& empty : {compare(run, run, options), compare({}, {}, {})}) {
+    CHECK(empty.is_empty());
+    CHECK(comparison_text(empty).find("nothing is compared") != std::string::npos);
+    CHECK(comparison_junit(empty).find("errors=\"1\"") != std::string::npos);
+  }
+  CHECK_FALSE(compare(run, run, {}).is_empty());
 }
 
 TEST_CASE("texts: names are only text, lines fit") {
