@@ -1,7 +1,9 @@
 // polyte lab: experiments as files, measured in processes of their own, and what may be said
 // of the results.
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -108,6 +110,9 @@ void add_lab_run(const Verb& lab) {
 
 // stdout is the channel to the runner, a record per line; words for a person go to stderr.
 int run_lab_worker(const std::string& folder) {
+  // Whatever ends the runner ends the worker: nobody would read what it measures, and it would
+  // disturb the next run.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
   if (json.is_discarded())

@@ -89,13 +89,19 @@ void add_resets(const Script& script, VariantPlan& variants) {
   }
 }
 
+// "5: stage C at ..": by the line of the file, of which one may be several directives.
+std::string place_of(const schedule::Directive& directive) {
+  if (directive.line == 0) return "";
+  return (directive.file.empty() ? "" : directive.file + ":") + std::to_string(directive.line) +
+         ": ";
+}
+
 // Lines that do something, with their numbers; and where they stand.
 std::vector<std::pair<std::string, std::size_t>> acting_lines(const Script& script) {
   std::vector<std::pair<std::string, std::size_t>> lines;
   for (std::size_t i = 0; i < script.directives.size(); ++i)
-    if (!is_setting(script.directives[i]))
-      lines.emplace_back(
-          std::to_string(lines.size() + 1) + ": " + directive_text(script.directives[i]), i);
+    if (const schedule::Directive& directive = script.directives[i]; !is_setting(directive))
+      lines.emplace_back(place_of(directive) + directive_text(directive), i);
   return lines;
 }
 
@@ -297,9 +303,10 @@ std::vector<PathRatio> path_ratios(const Results& results) {
       step.ratio = paired_ratio(arm.samples, before->samples, {1000, results.plan.seed});
       const bool same = !arm.identical_to.empty() && (arm.identical_to == before->name ||
                                                       arm.identical_to == before->identical_to);
-      step.remark = same                             ? "same loops"
-                    : passes_noise(*step.ratio, row) ? ""
-                                                     : "not distinguishable";
+      step.remark = same                              ? "same loops"
+                    : !passes_noise(*step.ratio, row) ? "not distinguishable"
+                    : step.ratio->estimate < 1        ? "faster"
+                                                      : "slower";
     }
     if (arm.is_timed()) before = &arm;
   }

@@ -159,7 +159,7 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
   options.emulated = false;
   const PeerSource source =
       peer_source(compiler, driver::build_kernel(program, workshop.host.machine, options),
-                  workshop.host.machine, {});
+                  workshop.host.machine);
   prepared.facts = {{"compiler", compiler.version}, {"command", compiler.command()}};
   prepared.facts["compile_ms"]["code"] = milliseconds_of([&] {
     prepared.contender = std::make_unique<PeerContender>(compiler, source, workshop.kept);

@@ -3,18 +3,15 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include "codegen/c/write_c.h"
 #include "lower/lower.h"
@@ -63,30 +60,14 @@ class Scratch {
 };
 
 constexpr int kTimeout = -2;
-constexpr int kMostSecondsOfCompiler = 600;  // Polly has taken 122 for a kernel
+constexpr int kMostSecondsOfCompiler = 300;  // Polly has taken 122 for a kernel
 constexpr int kMostSecondsOfRewriter = 60;
 
-// The status of a process group's first process, which is ended with all that it has started when
-// the time is over.
-int wait_for(pid_t child, double seconds) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  for (int status = 0;;) {
-    const pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (ended < 0 && errno != EINTR) return -1;
-    if (std::chrono::steady_clock::now() > until) {
-      kill(-child, SIGKILL);
-      waitpid(child, &status, 0);
-      return kTimeout;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-}
-
 // Runs a program in `folder` without a shell; both of its outputs go to the file `output`. Its exit
-// status, kTimeout, or -1.
+// status, -1 where there is none, or kTimeout. The time is the processor's, of each process that
+// it starts, too: no limit by the clock would reach those, whose parent is a shell.
 int run_program(std::vector<std::string> words, const std::string& folder,
-                const std::string& output, double seconds = 60) {
+                const std::string& output, int seconds = 60) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -96,15 +77,21 @@ int run_program(std::vector<std::string> words, const std::string& folder,
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   pid_t child = 0;
   const int error =
-      posix_spawn(&child, words[0].c_str(), &actions, &attributes, arguments.data(), environ);
+      posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  return error != 0 ? -1 : wait_for(child, seconds);
+  if (error != 0) return -1;
+  const auto limit = static_cast<rlim_t>(seconds);
+  const rlimit limits{limit, limit};
+  prlimit(child, RLIMIT_CPU, &limits, nullptr);
+  int status = 0;
+  rusage used{};
+  if (wait4(child, &status, 0, &used) != child) return -1;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
+  // With its children, which it has waited for.
+  if (used.ru_utime.tv_sec + used.ru_stime.tv_sec + 1 >= seconds) return kTimeout;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 std::string first_line(const std::string& path) {
@@ -240,14 +227,13 @@ Compiler find_compiler(const std::string& name, int threads) {
 }
 
 // A function of one array of pointers, for every Program: the kernel's own has as many parameters
-// as there are sizes and buffers.
+// as there are buffers.
 PeerSource peer_source(const Compiler& compiler, const driver::BuiltKernel& naive,
-                       const Machine& machine, const ir::Values& sizes) {
+                       const Machine& machine) {
   const ir::LoopProgram loops = lower::lower_to_plain_loops(*naive.state, {.machine = machine});
   POLYTE_CHECK(loops.buffers.size() == naive.program->interface().size(),
                "the reference order packs nothing");
   std::vector<std::string> arguments;
-  for (const std::string& size : loops.params) arguments.push_back(std::to_string(sizes.at(size)));
   for (std::size_t i = 0; i < loops.buffers.size(); ++i)
     arguments.push_back("b[" + std::to_string(i) + "]");
   PeerSource source;
@@ -272,8 +258,6 @@ PeerSource peer_source(const Compiler& compiler, const driver::BuiltKernel& naiv
   const std::size_t at = source.loops.rfind("\nvoid ");
   POLYTE_CHECK(at != std::string::npos, "a C function was written");
   const std::string function = source.loops.substr(at + 6, source.loops.find('(', at) - at - 6);
-  // Of sizes that are parameters the compiler knows the values where nobody else can call it.
-  if (!loops.params.empty()) source.loops.insert(at + 1, "static ");
   source.behind += "\nvoid polyte_lab_call(void *const *b) {\n" + call + "  " + function + "(" +
                    join_words(arguments) + ");\n}\n";
   return source;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "driver/compile/build_kernel.h"
-#include "ir/affine.h"
 #include "runtime/tensor.h"
 #include "support/machine.h"
 
@@ -37,9 +36,9 @@ struct PeerSource {
   std::string loops;   // what a rewriter is given
   std::string behind;  // what comes behind it in the same file
 };
-// `sizes`: of a kernel that leaves them open. UserError (Unsupported) with all that C cannot say.
+// UserError (Unsupported) with all that C cannot say.
 PeerSource peer_source(const Compiler& compiler, const driver::BuiltKernel& naive,
-                       const Machine& machine, const ir::Values& sizes);
+                       const Machine& machine);
 
 class PeerKernel {
  public:

@@ -1,5 +1,7 @@
 // Results for a paper: two tables and two figures, to be \input. The figures are PGFPlots'; a
 // document that does not load it has the tables alone.
+#include <algorithm>
+
 #include "driver/lab/ablation.h"
 #include "driver/lab/escape.h"
 #include "driver/lab/report.h"
@@ -22,6 +24,14 @@ std::string tex_interval(const Interval& interval) {
   return text;
 }
 
+constexpr std::size_t kMostOfName = 40;  // in a column that is not broken
+
+// For a figure, whose text is not broken.
+std::string short_name(const std::string& name) {
+  if (name.size() <= kMostOfName) return escaped_latex(name);
+  return escaped_latex(name.substr(0, kMostOfName - 1)) + "\\ldots{}";
+}
+
 std::string means_table(const Results& results) {
   std::string text =
       "\\begin{tabular}{lrlrrr}\n"
@@ -36,32 +46,49 @@ std::string means_table(const Results& results) {
   return text + "\\hline\n\\end{tabular}\n";
 }
 
+// Of many rows, over pages where the document loads longtable. Why an arm is not timed is a
+// comment: a sentence does not fit into a cell.
+constexpr const char* kLongTable =
+    "\\ifdefined\\longtable\\def\\polytetable{longtable}\\else\\def\\polytetable{tabular}\\fi\n";
+
+std::string verdict_cell(const ArmResult& arm) {
+  if (arm.is_timed()) return escaped_latex(outcome_text(arm));
+  return escaped_latex(arm.status) + " % " +
+         escaped_latex(arm.reason.substr(0, arm.reason.find('\n'))) + "\n ";
+}
+
+// The name of a row stands above its arms; long names of arms, which are directives, are broken.
 std::string arms_table(const Results& results) {
-  std::string text =
-      "\\begin{tabular}{llrrll}\n\\hline\nrow & arm & time & ratio & 95\\,\\% & \\\\\n\\hline\n";
+  std::size_t longest = 0;
+  for (const ArmSummary& arm : results.arms) longest = std::max(longest, arm.name.size());
+  std::string text = std::string("{\\footnotesize\\setlength{\\tabcolsep}{4pt}\n") + kLongTable +
+                     "\\begin{\\polytetable}{" +
+                     (longest > kMostOfName ? "p{0.3\\linewidth}" : "l") +
+                     "rrll}\n\\hline\narm & time & ratio & 95\\,\\% & \\\\\n\\hline\n"
+                     "\\ifdefined\\endhead\\endhead\\fi\n";
   for (const RowResult& row : results.rows) {
+    text += "\\multicolumn{5}{l}{\\textit{" + escaped_latex(row.name) + "}} \\\\\n";
     for (const ArmResult& arm : row.arms)
-      text += (&arm == &row.arms.front() ? escaped_latex(row.name) : "") + " & " +
-              escaped_latex(arm.name) + " & " +
+      text += escaped_latex(arm.name) + " & " +
               (arm.is_timed() ? escaped_latex(time_text(arm.time.estimate)) : "--") + " & " +
-              (arm.ratio ? tex_interval(*arm.ratio) : "& ") + " & " +
-              escaped_latex(outcome_text(arm)) + " \\\\\n";
+              (arm.ratio ? tex_interval(*arm.ratio) : "& ") + " & " + verdict_cell(arm) + " \\\\\n";
     text += "\\hline\n";
   }
-  return text + "\\end{tabular}\n";
+  return text + "\\end{\\polytetable}\n}\n";
 }
 
 // From one script to another: what each step is worth.
 std::string path_table(const TakenApart& difference) {
-  std::string text = "% " + escaped_latex(difference.title) +
-                     "\n\\begin{tabular}{p{0.5\\linewidth}rrll}\n"
-                     "\\hline\nstep & time & to the step before & 95\\,\\% & \\\\\n\\hline\n";
+  std::string text =
+      "% " + escaped_latex(difference.title) +
+      "\n{\\footnotesize\\setlength{\\tabcolsep}{4pt}\n\\begin{tabular}{p{0.3\\linewidth}rrll}\n"
+      "\\hline\nstep & time & to the step before & 95\\,\\% & \\\\\n\\hline\n";
   for (const PathRatio& step : path_ratios(difference.path))
     text += escaped_latex(step.arm->name) + " & " +
             (step.arm->is_timed() ? escaped_latex(time_text(step.arm->time.estimate)) : "--") +
             " & " + (step.ratio ? tex_interval(*step.ratio) : "& ") + " & " +
             escaped_latex(step.remark) + " \\\\\n";
-  return text + "\\hline\n\\end{tabular}\n";
+  return text + "\\hline\n\\end{tabular}\n}\n";
 }
 
 // A point with its interval, as error bars of an axis that is logarithmic.
@@ -79,7 +106,7 @@ std::string tex_ticks(const char* axis, const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < names.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(i + 1);
   text += "},\n  " + std::string(axis) + "ticklabels={";
   for (std::size_t i = 0; i < names.size(); ++i)
-    text += (i > 0 ? "," : "") + ("{" + escaped_latex(names[i]) + "}");
+    text += (i > 0 ? "," : "") + ("{" + short_name(names[i]) + "}");
   return text + "}";
 }
 
@@ -94,7 +121,7 @@ std::string means_figure(const Results& results) {
   }
   if (names.empty()) return "";
   return "\\begin{tikzpicture}\n"
-         "\\begin{axis}[xmode=log, y dir=reverse, width=\\linewidth, height=" +
+         "\\begin{axis}[xmode=log, y dir=reverse, width=0.7\\linewidth, height=" +
          tex_number(2.2 + 0.6 * static_cast<double>(names.size())) +
          "cm,\n  ymin=0.5, ymax=" + tex_number(static_cast<double>(names.size()) + 0.5) +
          ", xlabel={time over that of " + escaped_latex(results.plan.baseline) +
@@ -118,14 +145,14 @@ std::string rows_figure(const Results& results) {
     }
     if (!points.empty())
       series += "\\addplot+[only marks, error bars/.cd, y dir=both, y explicit] coordinates {\n" +
-                points + "};\n\\addlegendentry{" + escaped_latex(results.arms[a].name) + "}\n";
+                points + "};\n\\addlegendentry{" + short_name(results.arms[a].name) + "}\n";
   }
   if (series.empty()) return "";
   return "\\begin{tikzpicture}\n"
          "\\begin{axis}[ymode=log, width=\\linewidth, height=7cm, ylabel={time over that of " +
          escaped_latex(results.plan.baseline) +
-         "},\n  legend "
-         "pos=outer north east, x tick label style={rotate=60, anchor=east, font=\\tiny},\n  " +
+         "},\n  legend style={at={(0.5,1.03)}, anchor=south, font=\\footnotesize}, "
+         "legend columns=3,\n  x tick label style={rotate=60, anchor=east, font=\\tiny},\n  " +
          tex_ticks("x", names) + "]\n" + series + "\\draw[dashed] (axis cs:0.5,1) -- (axis cs:" +
          tex_number(static_cast<double>(names.size()) + 0.5) +
          ",1);\n\\end{axis}\n\\end{tikzpicture}\n";
@@ -134,17 +161,19 @@ std::string rows_figure(const Results& results) {
 }  // namespace
 
 std::string report_latex(const Results& results) {
-  std::string text =
-      "% " + escaped_latex(results.plan.name) + "\n% " + escaped_latex(machine_line(results)) +
-      "; " + escaped_latex(origin_line(results)) + "\n% ratios to " +
-      escaped_latex(results.plan.baseline) +
-      ", below 1 is faster, with 95 % intervals; figures need \\usepackage{pgfplots}\n";
+  std::string text = "% " + escaped_latex(results.plan.name) + "\n% " +
+                     escaped_latex(machine_line(results)) + "; " +
+                     escaped_latex(origin_line(results)) + "\n% ratios to " +
+                     escaped_latex(results.plan.baseline) +
+                     ", below 1 is faster, with 95 % intervals; figures need "
+                     "\\usepackage{pgfplots}, tables of more "
+                     "than a page \\usepackage{longtable}\n";
   if (results.rows.size() > 1) text += means_table(results) + "\n";
   text += arms_table(results);
   for (const TakenApart& each : results.differences)
     if (!each.path.rows.empty()) text += "\n" + path_table(each);
   const std::string figures =
-      (results.rows.size() > 1 ? means_figure(results) : "") + rows_figure(results);
+      means_figure(results) + (results.rows.size() > 1 ? "\n" + rows_figure(results) : "");
   return figures.empty() ? text : text + "\n\\ifdefined\\pgfplotsset\n" + figures + "\\fi\n";
 }
 

@@ -26,12 +26,14 @@ std::string counted(std::size_t count, const std::string& word) {
 
 // What else is known of the arms: the model's time, what compiling and running take, what
 // was decided.
-// An arm without any of the three has no line; without a line there is no table. Decisions
-// follow below, for they are longer than a cell.
+// An arm without any of the three has no line, nor has one whose scheduler declined: they are
+// of the reference order then. Without a line there is no table. Decisions follow below, for they
+// are longer than a cell.
 std::string facts_text(const RowResult& row) {
   std::vector<Cells> cells;
   std::string decisions;
   for (const ArmResult& arm : row.arms) {
+    if (arm.status == "declined") continue;
     const double compile = compile_ms(arm);
     std::string predicted = arm.predicted && arm.predicted->nanoseconds > 0
                                 ? time_text(arm.predicted->nanoseconds)

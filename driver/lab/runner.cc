@@ -31,7 +31,8 @@ using Clock = std::chrono::steady_clock;
 volatile std::sig_atomic_t interrupted = 0;
 void interrupt(int) { interrupted = 1; }
 
-// Ctrl-C ends the worker, which is of the same group, and then this loop.
+// Ctrl-C ends the worker, which is of the same group; a signal to this process alone does so by way
+// of the flag. Then this loop ends.
 class Interruptible {
  public:
   Interruptible() {
@@ -227,18 +228,19 @@ class Runner {
     std::string lines;
     // A hung kernel, not a slow one: the rounds themselves stop by `process_seconds`.
     const double limit = std::max(600.0, 10 * plan_.stop.process_seconds);
-    result.how =
-        run_child(options_.worker, to_json(order).dump(), limit, [&](const std::string& line) {
-          const Json json = Json::parse(line, nullptr, false);
-          if (json.is_discarded() || !json.is_object()) return;
-          if (json.value("kind", "") == "stage") {
-            result.arm = json.value("arm", "");
-            result.doing = json.value("doing", "");
-            return;
-          }
-          journal_.line(json);
-          lines += line + "\n";
-        });
+    const auto take = [&](const std::string& line) {
+      const Json json = Json::parse(line, nullptr, false);
+      if (json.is_discarded() || !json.is_object()) return;
+      if (json.value("kind", "") == "stage") {
+        result.arm = json.value("arm", "");
+        result.doing = json.value("doing", "");
+        return;
+      }
+      journal_.line(json);
+      lines += line + "\n";
+    };
+    result.how = run_child(options_.worker, to_json(order).dump(), limit, take,
+                           [] { return interrupted != 0; });
     // The worker's lines count only if its last one, "process", is among them (record.h).
     Records parsed = parse_records(lines, plan_, "a worker");
     auto& processes = parsed.rows[row].processes;

@@ -27,5 +27,13 @@ TEST_CASE("input and output of a child go together, and the limit holds for both
   CHECK(lines == 2);
 }
 
+TEST_CASE("a child is ended where who waits for it is told to stop") {
+  int asked = 0;
+  CHECK(run_child(
+            {"sleep", "1000000"}, "", 500, [](const std::string&) {},
+            [&] { return ++asked == 2; }) == "was stopped");
+  CHECK(asked == 2);
+}
+
 }  // namespace
 }  // namespace polyte::lab

@@ -241,6 +241,66 @@ TEST_CASE("a library that ends takes its own arm with it alone") {
         std::string::npos);
 }
 
+// In place of Pluto's polycc: what it is given has marks around its loops, no array of its own
+// and no function's body but the loops. It writes them as they are, a wrong one for a scan.
+constexpr const char* kPolycc = R"(#!/bin/sh
+if [ "$1" = --version ]; then echo "polycc of a test"; exit; fi
+[ "$*" = "--pet --tile $WORDS kernel.c -o rewritten.c" ] || { echo "error: got $*"; exit 1; }
+grep -q '^#pragma scop$' kernel.c && grep -q '^#pragma endscop$' kernel.c || exit 2
+grep -q 'return' kernel.c && { echo "error: the body of a helper"; exit 1; }
+grep -q 'float t\[restrict 64\]' kernel.c || grep -q scan kernel.c || { echo "error: no t"; exit 1; }
+if grep -q cannot kernel.c; then echo "[pluto] begins"; echo "error: it cannot"; exit 1; fi
+sed 's/+ x\[/- x[/' kernel.c > rewritten.c
+)";
+
+TEST_CASE("Pluto: marked loops, temporaries as parameters; what it makes wrong is not timed") {
+  if (std::system("gcc --version > /dev/null 2>&1") != 0) {
+    MESSAGE("not run: no gcc");
+    return;
+  }
+  const testing::TempDir folder;
+  write(folder.file("p.program"),
+        "program least(N)\n  in x: f32[N]\n  out y: f32[N]\n  t[i] = min(x[i], 2)\n"
+        "  y[i] = t[i] * t[i]\n\nprogram scan(N)\n  in x: f32[N]\n  out y: f32[N]\n"
+        "  y.first: y[i] = x[i] for i in 0..1\n  loop t in 1..N\n"
+        "    y.next: y[t] = y[t - 1] + x[t]\n\nprogram cannot(N)\n  in x: f32[N]\n"
+        "  out y: f32[N]\n  t[i] = x[i]\n  y[i] = t[i] + t[i]\n");
+  write(folder.file("polycc"), kPolycc);
+  fs::permissions(folder.file("polycc"), fs::perms::owner_all);
+  setenv("POLYTE_POLYCC", folder.file("polycc").c_str(), 1);
+  for (const auto& [threads, words] :
+       {std::pair{"1", "--noparallel"}, {"2", "--parallel --nounrolljam"}}) {
+    write(folder.file("e.toml"),
+          "programs = 'p.program'\narms = ['naive', 'peer:pluto']\nthreads = " +
+              std::string(threads) +
+              "\n[sizes]\nn = 64\n[stop]\nrounds = 1\nprocesses = 1\nround_ms = 0.01\n");
+    setenv("WORDS", words, 1);
+    fs::remove_all(folder.file("out"));
+    const Answer answer = polyte(run(folder));
+    REQUIRE_MESSAGE(answer.status == 0, answer.out);
+    const Results results = read_results(folder.file("out"));
+    const auto arm = [&](const char* program) {
+      const std::string row = std::string(program) + " N=64";
+      return arm_of(results, threads[0] == '1' ? row : row + " threads=2", "peer:pluto");
+    };
+    const ArmResult least = arm("least");
+    CHECK_MESSAGE(least.is_timed(), least.reason);
+    CHECK(fact(least, "compiler").starts_with("polycc of a test, gcc"));
+    CHECK(fact(least, "command").find(words) != std::string::npos);
+    CHECK(arm("scan").status == "wrong");
+    CHECK(arm("cannot").status == "failed");
+    CHECK(arm("cannot").reason == "peer:pluto: polycc fails: error: it cannot");
+  }
+  setenv("POLYTE_POLYCC", folder.file("none").c_str(), 1);
+  fs::remove_all(folder.file("out"));
+  REQUIRE(polyte(run(folder)).status == 0);
+  const ArmResult absent =
+      arm_of(read_results(folder.file("out")), "least N=64 threads=2", "peer:pluto");
+  unsetenv("POLYTE_POLYCC");
+  CHECK(absent.status == "absent");
+  CHECK(absent.reason == "POLYTE_POLYCC: " + folder.file("none") + " is no program");
+}
+
 TEST_CASE("what the lines of a script are worth, and two scripts in words") {
   const testing::TempDir folder;
   write_experiment(folder);
@@ -250,9 +310,9 @@ TEST_CASE("what the lines of a script are worth, and two scripts in words") {
   const Answer ablation =
       polyte("lab ablate " + folder.file("more.sched") + on + "--processes 2 --quiet");
   REQUIRE_MESSAGE(ablation.status == 0, ablation.out);
-  CHECK(ablation.out.find("  2: parallel i.o") != std::string::npos);
+  CHECK(ablation.out.find("  3: parallel i.o") != std::string::npos);
   CHECK(ablation.out.find(
-            "without one line: cannot be had\n  1: split y.up: i by 8 tail cut\n      refused: ") !=
+            "without one line: cannot be had\n  2: split y.up: i by 8 tail cut\n      refused: ") !=
         std::string::npos);
   const std::string two = folder.file("right.sched") + " " + folder.file("more.sched");
   const Answer path = polyte("lab path " + two + on + "--processes 2 --quiet");

@@ -102,10 +102,10 @@ TEST_CASE("an ablation has the whole, each line left out, each param reset, and 
   // (m is split by Mr: no number).
   CHECK(names.size() == 1 + 1 + 3 + 3 + 2);
   CHECK(std::ranges::find(names, "with param Mr = 1, not 4") != names.end());
-  CHECK(std::ranges::find(names, "without 3: parallel m.o") != names.end());
-  CHECK(std::ranges::find(names, "first 3: parallel m.o") == names.end());  // that is the whole
-  CHECK(plan.arm("without 3: parallel m.o").scripts[0].text.find("parallel") == std::string::npos);
-  CHECK(plan.arm("first 1: split m by Mr   tail cut").scripts[0].text.find("param Mr = 4") !=
+  CHECK(std::ranges::find(names, "without 5: parallel m.o") != names.end());
+  CHECK(std::ranges::find(names, "first 5: parallel m.o") == names.end());  // that is the whole
+  CHECK(plan.arm("without 5: parallel m.o").scripts[0].text.find("parallel") == std::string::npos);
+  CHECK(plan.arm("first 3: split m by Mr   tail cut").scripts[0].text.find("param Mr = 4") !=
         std::string::npos);
 }
 
