@@ -332,6 +332,8 @@ struct CheckedScript {
 Outcome<CheckedScript> check(const Program& program, const CompileOptions& options);
 // The script that `options.scheduler` writes, proved; Failure where it declines.
 Outcome<CheckedScript> write_script(const Program& program, const CompileOptions& options);
+// The words with which lines of a script begin, by family: param, where, let, split ..
+std::vector<std::string> directive_words();
 
 // ---- a network
 
