@@ -51,7 +51,10 @@ void check(const api::TensorInfo& tensor, const Array& array, std::vector<std::s
   if (!is_open(tensor) && !std::ranges::equal(array.shape(), tensor.shape))
     complain("has shape " + runtime::to_string(array.shape()) + ", expected " +
              runtime::to_string(tensor.shape));
-  if (is_written(tensor) && !array.is_writable()) complain("is written, and read-only");
+  if (is_written(tensor) && !array.is_writable())
+    complain("is written, and read-only");
+  else if (is_written(tensor) && array.is_repeated())
+    complain("is written, and several of its elements are in one place");
   if (array.is_on_gpu() && reinterpret_cast<std::uintptr_t>(array.data()) % kGpuAlignment != 0)
     complain("begins at an address that is no multiple of 16 bytes: give a copy of it");
 }
@@ -264,6 +267,11 @@ struct CallableKernel::Call {
     for (const nb::object& result : results) mark(result, true);
   }
 
+  void copy_back() const {
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      if (arrays[i] && is_written(tensor(i))) arrays[i]->copy_back();
+  }
+
   // Wrong names and numbers of arguments are Python's TypeError.
   void raise_problems() const {
     if (!misplaced.empty()) {
@@ -296,6 +304,7 @@ nb::object CallableKernel::operator()(nb::args args, nb::kwargs named) {
   if (!gpu_ || (gpu_->is_played && !call.is_on_gpu())) {
     call.make_results(nullptr);
     run(call.arrays, call.sizes);
+    call.copy_back();
     return call.result();
   }
   GpuKernel& kernel = on_gpu();
@@ -308,6 +317,7 @@ nb::object CallableKernel::operator()(nb::args args, nb::kwargs named) {
       kernel.run(call.arrays);
     return api::Done{};
   });
+  call.copy_back();
   call.mark_used();
   return call.result();
 }

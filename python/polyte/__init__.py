@@ -26,6 +26,7 @@ from .comparison import Comparison, compare
 from .dependences import Dependence, Dependences
 from .errors import Error, Refused
 from ._polyte import DeviceArray, Kernel, to_device
+from .images import image, top
 from .network import Network, Session, compile_onnx
 from .program import Program, load, op, program
 from .script import Script
@@ -49,11 +50,13 @@ __all__ = [
     "compile_onnx",
     "errors",
     "expr",
+    "image",
     "lab",
     "load",
     "op",
     "program",
     "to_device",
+    "top",
 ]
 __version__ = "0.1.0"
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sys
 
 from . import _polyte as _core, errors
@@ -10,6 +11,12 @@ from .program import Program
 
 _ROLES = ("in", "const", "out", "inout", "temp")
 _HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _fraction(value):
+    """What it is, where an index has a number in it that is no whole one; else nothing."""
+    is_index = value.dtype is None and re.search(r"(?<![\w.])\d+(\.\d|e)", value.text)
+    return "no whole number" if is_index else ""
 
 
 def _caller():
@@ -53,9 +60,10 @@ class TensorVariable:
                 f"{len(self.shape)} dimensions"
             )
         for each in subscripts:
-            if each.dtype and each.dtype[0] not in "iu":
+            kind = each.dtype if each.dtype and each.dtype[0] not in "iu" else _fraction(each)
+            if kind:
                 raise errors.ArgumentError(
-                    f"'{e.plain(text)}': subscript '{e.plain(each.text)}' is {each.dtype}, "
+                    f"'{e.plain(text)}': subscript '{e.plain(each.text)}' is {kind}, "
                     "expected a whole number"
                 )
         return text, subscripts
@@ -132,9 +140,10 @@ class Builder:
 
     def _index(self, value):
         value = e.of(value)
-        if value.dtype:
+        kind = value.dtype or _fraction(value)
+        if kind:
             raise errors.ArgumentError(
-                f"'{e.plain(value.text)}' is {value.dtype}, expected sizes, iterators and numbers"
+                f"'{e.plain(value.text)}' is {kind}, expected sizes, iterators and whole numbers"
             )
         return value
 

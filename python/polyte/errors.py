@@ -89,6 +89,10 @@ class Unsupported(Error, NotImplementedError):
     status = 4
 
 
+class MissingModule(Unsupported, ImportError):
+    """A Python package that is not installed, which this call needs."""
+
+
 class ResourceLimit(Error, MemoryError):
     """Memory, time or a size ran out."""
 

@@ -17,6 +17,7 @@ import sys
 
 from . import _polyte as _core
 from . import errors
+from ._options import existing, text_of
 from ._progress import draw
 from .program import Program
 from .script import Script
@@ -54,7 +55,7 @@ class Results:
     `folder`: where it is."""
 
     def __init__(self, folder):
-        self.folder = os.fspath(folder)
+        self.folder = existing(folder)
         self.data = json.loads(_core.lab_report(self.folder, "json"))
 
     @property
@@ -213,8 +214,8 @@ def _toml(value):
     if hasattr(value, "__fspath__"):
         return _toml(os.path.abspath(value))
     raise errors.ArgumentError(
-        f"an experiment has {value!r} of type {type(value).__name__}, expected texts, "
-        "numbers, lists, dicts, Programs and Scripts"
+        f"{value!r} is of type {type(value).__name__}, expected texts, numbers, lists and dicts, "
+        "of `programs` Programs, of `arms` Scripts"
     )
 
 
@@ -266,7 +267,15 @@ def experiment(described):
             made["arm"] = [each if isinstance(each, dict) else _arm(each) for each in arms]
         else:
             made["arms"] = arms
-    return "".join(f"{name} = {_toml(value)}\n" for name, value in made.items()), kept.files
+    return "".join(f"{name} = {_keyed(name, value)}\n" for name, value in made.items()), kept.files
+
+
+def _keyed(name, value):
+    try:
+        return _toml(value)
+    except errors.ArgumentError as error:
+        meant = _core.did_you_mean(str(name), ["programs", "arms", "arm", "sizes", "stop"])
+        raise errors.ArgumentError(f"key '{name}': {error}{meant}") from None
 
 
 def _arm(name):
@@ -321,13 +330,9 @@ def run(described, out=None, progress=None):
             raise errors.ArgumentError(f"out: {os.fspath(described)} is a result folder already")
         text, origin, folder = "", "", os.path.abspath(described)
     else:
+        text = text_of(described)
         origin = os.path.abspath(described)
         folder = os.path.abspath(out if out is not None else os.path.splitext(origin)[0] + ".lab")
-        try:
-            with open(origin, encoding="utf-8") as file:
-                text = file.read()
-        except (OSError, UnicodeDecodeError) as error:
-            raise errors.InvalidInput(f"{origin}: cannot be read: {error}") from None
     if _core.lab_run(text, origin, folder, _worker(folder), say):
         raise KeyboardInterrupt(f"stopped; polyte.lab.run({folder!r}) goes on")
     return Results(folder)

@@ -3,7 +3,8 @@
 import os
 
 from . import _polyte as _core, errors
-from ._options import threads_of
+from ._options import existing, scheduler_of, script_text, threads_of
+from .images import fitted_image, image, is_image
 
 
 class Group:
@@ -40,11 +41,17 @@ def _chosen(options):
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
         raise errors.ArgumentError(
-            [f"there is no option '{name}': options are {', '.join(_OPTIONS)}" for name in unknown]
+            [
+                f"there is no option '{name}': options are {', '.join(_OPTIONS)}"
+                + _core.did_you_mean(name, list(_OPTIONS))
+                for name in unknown
+            ]
         )
     chosen = {name: value for name, value in options.items() if value is not None}
+    if "scheduler" in chosen:
+        scheduler_of(chosen["scheduler"])
     if "scripts" in chosen:
-        chosen["scripts"] = [str(script) for script in chosen["scripts"]]
+        chosen["scripts"] = [script_text(script) for script in chosen["scripts"]]
     if "shapes" in chosen:
         chosen["shapes"] = {
             name: [int(extent) for extent in shape] for name, shape in chosen["shapes"].items()
@@ -60,7 +67,7 @@ def compile_onnx(model, artifact="", **options):
     target, templates, strict, exact, optimize. Raises InvalidInput, Unsupported
     (all operators that are), UsageError, ResourceLimit.
     """
-    return Report(*_core.compile_model(os.fspath(model), os.fspath(artifact), _chosen(options)))
+    return Report(*_core.compile_model(existing(model), os.fspath(artifact), _chosen(options)))
 
 
 def _by_name(names, arrays, named):
@@ -85,7 +92,8 @@ class Session:
     """
 
     def __init__(self, artifact, threads=None):
-        self._core = _core.Session(os.fspath(artifact), threads_of(threads))
+        path = existing(artifact, errors.MissingArtifact)
+        self._core = _core.Session(path, threads_of(threads))
 
     @property
     def inputs(self):
@@ -103,8 +111,13 @@ class Session:
         return self._core.threads
 
     def __call__(self, *arrays, out=None, **named):
-        """out: a dict of arrays for the outputs of these names; others are new."""
-        return self._core.run(_by_name([each[0] for each in self.inputs], arrays, named), out or {})
+        """Of an input that is an image its file will do, a .png or .jpg: polyte.image() says what
+        its elements are. out: a dict of arrays for the outputs of these names; others are new."""
+        given = _by_name([each[0] for each in self.inputs], arrays, named)
+        for name, dtype, shape in self.inputs:
+            if is_image(given.get(name)):
+                given[name] = fitted_image(given[name], name, dtype, shape)
+        return self._core.run(given, out or {})
 
 
 class Network:
@@ -112,11 +125,14 @@ class Network:
     Options as compile_onnx."""
 
     def __init__(self, model, threads=None, **options):
-        self._core = _core.open_network(os.fspath(model), _chosen(options), threads_of(threads))
+        self._core = _core.open_network(existing(model), _chosen(options), threads_of(threads))
 
     def __call__(self, **inputs):
-        """Arrays by input name; a dict of numpy arrays by output name."""
-        return self._core.run(inputs)
+        """Arrays by input name, or of images their files, which become f32 [1, C, H, W] (others:
+        polyte.image()); a dict of numpy arrays by output name."""
+        return self._core.run(
+            {name: image(x) if is_image(x) else x for name, x in inputs.items()}
+        )
 
     @property
     def compilations(self):

@@ -103,8 +103,8 @@ def op(program, name=None, scheduler="poly", *, namespace="polyte", keep=64, **o
     It is called with the tensors that are read, in the Program's order, or by name; it gives new
     tensors, and writes `inout` ones where they are. Its kernels are compiled for the shapes it is
     called with, at most `keep` are kept; sizes that no shape says are given here, by name, as are
-    the options of Program.compile. Tensors that are not dense are copied first, but for `inout`
-    ones, which are refused. torch.compile keeps it as one operator (its shapes may be symbolic);
+    the options of Program.compile. Tensors that are not dense are copied first, and `inout` ones
+    back after. torch.compile keeps it as one operator (its shapes may be symbolic);
     a gradient is what you register: `made.register_autograd(backward, setup_context=..)`. Without
     one, backward() is torch's error.
 

@@ -206,7 +206,7 @@ def test_what_is_no_experiment(tmp_path, described, kind, words):
 
 
 def test_what_cannot_be_read(tmp_path):
-    with pytest.raises(ValueError, match="nowhere.toml: cannot be read"):
+    with pytest.raises(ValueError, match="nowhere.toml: there is no such file"):
         lab.run(tmp_path / "nowhere.toml")
     with pytest.raises(TypeError, match="needs out="):
         lab.run({"programs": [], "arms": []})
