@@ -46,7 +46,7 @@ def is_path(text: Any, *endings: str) -> bool:
     )
 
 
-def existing(path: Any, kind: type[errors.Error] = errors.MissingFile) -> str:
+def existing(path: Any, kind: type[errors.MissingFile] = errors.MissingFile) -> str:
     """The path as a text, of a file or folder that is there; `kind` is raised where it is not."""
     path = os.fspath(path)
     if not os.path.exists(path):
@@ -104,7 +104,7 @@ def _sizes(
 ) -> dict[str, int]:
     """Sizes by their names in the Program; `given`: those that go by a keyword, then those of
     `sizes`."""
-    sizes = {}
+    sizes: dict[str, int] = {}
     for name, value in given:
         size = program._core.size_named(name) if isinstance(name, str) else None
         if size is None:

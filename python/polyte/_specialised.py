@@ -95,7 +95,8 @@ class Specialised:
         self.program, self.given, self._keep = program, given, keep
         self._scheduler, self._options = scheduler, options
         self._read = [tensor for tensor in program.tensors if tensor.role != "out"]
-        self._lock, self.kernels = threading.Lock(), {}
+        self._lock = threading.Lock()
+        self.kernels: dict[tuple[int, ...], _core.Kernel] = {}
 
     def kernel(self, **shapes: tuple[int, ...]) -> _core.Kernel:
         """The Kernel for arguments of these shapes, {name: shape}."""
@@ -105,7 +106,7 @@ class Specialised:
             found = self.kernels.pop(key, None)
             if found is None:
                 numbers = {name: int(size) for name, size in sizes.items()}
-                found = self.program.compile(self._scheduler, **self._options, **numbers)
+                found = self.program.compile(self._scheduler, sizes=numbers, **self._options)
             self.kernels[key] = found
             while len(self.kernels) > self._keep:
                 del self.kernels[next(iter(self.kernels))]

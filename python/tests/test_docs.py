@@ -1,4 +1,4 @@
-"""docs/python.md, example by example, as it is printed there."""
+"""docs/python.md, example by example, as it is printed there, and the README's lines."""
 
 import doctest
 import importlib.util
@@ -34,3 +34,11 @@ def test_examples_of_the_guide(tmp_path, monkeypatch):
         pytest.fail("".join(said))
     if left_out:
         pytest.skip(f"the others are right; not installed: {', '.join(left_out)}")
+
+
+def test_lines_of_the_readme():
+    with open(os.path.join(ROOT, "README.md")) as page:
+        (lines,) = re.findall(r"(?ms)^```python\n(.*?)^```", page.read())
+    names = {}
+    exec(lines, names)
+    assert names["y"].shape == (128, 768) and (names["y"] == 768).all()
