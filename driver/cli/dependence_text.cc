@@ -169,6 +169,9 @@ std::string dependence_json(const DependenceReport& report) {
   return json.dump(2) + "\n";
 }
 
+namespace {
+
+// Those between the named statements; UserError(Usage) where the Program has no such.
 void keep_statements(DependenceReport& report, const std::vector<std::string>& statements) {
   if (statements.empty()) return;
   std::vector<std::string> names;
@@ -186,6 +189,8 @@ void keep_statements(DependenceReport& report, const std::vector<std::string>& s
     return !is_wanted(d.source) || !is_wanted(d.sink);
   });
 }
+
+}  // namespace
 
 DependenceReport dependences_of(const std::shared_ptr<const ir::Program>& program,
                                 const DependenceQuery& query) {

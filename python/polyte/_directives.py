@@ -56,10 +56,7 @@ class Directives(StorageDirectives):
         return self.add(f"where {condition}")
 
     def specialize(
-        self,
-        condition: str,
-        then: str | Iterable[str],
-        otherwise: str | Iterable[str] = (),
+        self, condition: str, then: str | Iterable[str], otherwise: str | Iterable[str] = ()
     ) -> Script:
         """Some lines where a condition on sizes holds, others where it does not."""
         lines = [f"specialize {condition}", *(f"  {line}" for line in _lines(then))]
@@ -209,7 +206,8 @@ class Directives(StorageDirectives):
             return self.add(f"map {', '.join(items)} as ({listed(loops)})")
         made = ", ".join(f"{name} = {value}" for name, value in values.items())
         return self.add(
-            f"map {_of(listed(statements))}{made}" + (f" for {listed(replaced)}" if replaced else "")
+            f"map {_of(listed(statements))}{made}"
+            + (f" for {listed(replaced)}" if replaced else "")
         )
 
     def skew(self, loop: str, by: Size, *, name: str | None = None) -> Script:

@@ -85,9 +85,7 @@ class StorageDirectives(ABC):
         when_compile: bool = False,
     ) -> Script:
         """stage() of a tensor that is read below `at`."""
-        return self._staged(
-            "cache_read", tensor, at, memory, layout, fold, pad, copy, when_compile
-        )
+        return self._staged("cache_read", tensor, at, memory, layout, fold, pad, copy, when_compile)
 
     def cache_write(
         self,

@@ -142,9 +142,7 @@ class Builder:
         self._sizes += made
         return made[0] if len(made) == 1 else tuple(made)
 
-    def iters(
-        self, names: Names, begin: e.Value | None = None, end: e.Value | None = None
-    ) -> Any:
+    def iters(self, names: Names, begin: e.Value | None = None, end: e.Value | None = None) -> Any:
         """Iterators, `i, j = b.iters("i j")`, of ranges that follow from the shapes that they
         subscript, or begin <= i < end (`b.iters("i", N)` is from 0). A range may use sizes, other
         iterators and numbers."""
@@ -165,9 +163,7 @@ class Builder:
 
     # ---- tensors
 
-    def _declare(
-        self, name: str, role: str, shape: Shape | None, dtype: Any
-    ) -> TensorVariable:
+    def _declare(self, name: str, role: str, shape: Shape | None, dtype: Any) -> TensorVariable:
         if self._named(name, "tensor") in self._tensors:
             raise errors.InvalidInput(f"tensor '{name}' is there already")
         if shape is not None:

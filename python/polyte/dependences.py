@@ -70,7 +70,7 @@ class Dependence:
 
     @property
     def distance_text(self) -> str:
-        """"(t, i): (1, -1..1)"; * has no bound."""
+        """ "(t, i): (1, -1..1)"; * has no bound."""
         if not self.loops:
             return "no loop in common"
         each = [", ".join(map(_range_text, distance)) for distance in self.distances]

@@ -170,9 +170,7 @@ class Name(Expr):
 
     __slots__ = ("begin", "end", "kind")
 
-    def __init__(
-        self, name: str, kind: str, begin: Expr | None = None, end: Expr | None = None
-    ):
+    def __init__(self, name: str, kind: str, begin: Expr | None = None, end: Expr | None = None):
         super().__init__(name, None, _ATOM)
         self._names = (self,)
         self.kind, self.begin, self.end = kind, begin, end

@@ -63,9 +63,7 @@ def image(
     """
     if layout not in _LAYOUTS:
         meant = _core.did_you_mean(str(layout), list(_LAYOUTS))
-        raise errors.UsageError(
-            f"layout {layout!r}: expected one of {', '.join(_LAYOUTS)}{meant}"
-        )
+        raise errors.UsageError(f"layout {layout!r}: expected one of {', '.join(_LAYOUTS)}{meant}")
     name = dtype_name(dtype)
     if name not in _TYPES:
         raise errors.UsageError(f"dtype {dtype!r}: of images one of {', '.join(_TYPES)}")

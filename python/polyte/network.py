@@ -78,9 +78,7 @@ def compile_onnx(
     return Report(*_core.compile_model(existing(model), os.fspath(artifact), _chosen(options)))
 
 
-def _by_name(
-    names: list[str], arrays: tuple[Any, ...], named: dict[str, Any]
-) -> dict[str, Any]:
+def _by_name(names: list[str], arrays: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
     problems = (
         [f"{len(arrays)} positional inputs, expected at most {len(names)}"]
         if len(arrays) > len(names)
@@ -136,17 +134,13 @@ class Network:
     """An ONNX file that is compiled for the shapes it is run on: the first run of a kind compiles.
     Options as compile_onnx."""
 
-    def __init__(
-        self, model: str | os.PathLike[str], threads: int | None = None, **options: Any
-    ):
+    def __init__(self, model: str | os.PathLike[str], threads: int | None = None, **options: Any):
         self._core = _core.open_network(existing(model), _chosen(options), threads_of(threads))
 
     def __call__(self, **inputs: Any) -> dict[str, Any]:
         """Arrays by input name, or of images their files, which become f32 [1, C, H, W] (others:
         polyte.image()); a dict of numpy arrays by output name."""
-        return self._core.run(
-            {name: image(x) if is_image(x) else x for name, x in inputs.items()}
-        )
+        return self._core.run({name: image(x) if is_image(x) else x for name, x in inputs.items()})
 
     @property
     def compilations(self) -> int:

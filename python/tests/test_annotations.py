@@ -23,7 +23,9 @@ def functions(tree):
         if isinstance(node, ast.ClassDef) and public(node.name):
             for each in node.body:
                 if isinstance(each, ast.FunctionDef) and public(each.name):
-                    static = any(getattr(d, "id", "") == "staticmethod" for d in each.decorator_list)
+                    static = any(
+                        getattr(d, "id", "") == "staticmethod" for d in each.decorator_list
+                    )
                     yield f"{node.name}.{each.name}", each, not static
 
 

@@ -236,12 +236,7 @@ def test_memory_that_may_not_be_written(kernel, operands):
 
 def test_what_is_refused_is_let_go(kernel, operands):
     a, b = operands
-    for wrong in (
-        a.astype("c8"),
-        a.astype("f8"),
-        a[:3].copy(),
-        np.ones((1,) * 20, "f4"),
-    ):
+    for wrong in (a.astype("c8"), a.astype("f8"), a[:3].copy(), np.ones((1,) * 20, "f4")):
         held = sys.getrefcount(wrong)
         for _ in range(5):
             with pytest.raises(ValueError):

@@ -15,7 +15,11 @@ def examples():
     (source, what was left out)."""
     with open(os.path.join(ROOT, "docs", "python.md")) as page:
         blocks = re.findall(r"(?ms)^```python ?(\w*)\n(.*?)^```", page.read())
-    has = {name: not name or importlib.util.find_spec(name) is not None for name, _ in blocks}
+    modules = {"pillow": "PIL"}
+    has = {
+        name: not name or importlib.util.find_spec(modules.get(name, name)) is not None
+        for name, _ in blocks
+    }
     return "\n".join(text for name, text in blocks if has[name]), sorted(
         name for name in has if not has[name]
     )

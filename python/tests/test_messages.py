@@ -99,7 +99,9 @@ def test_files(tmp_path, matmul, monkeypatch):
 
 def test_lines_that_are_not_there(matmul):
     script = matmul.script().split("m", 8).split("n", 4)
-    with pytest.raises(ValueError, match="did you mean 'split m by 8 tail guard'.*lines are 2 'spl"):
+    with pytest.raises(
+        ValueError, match="did you mean 'split m by 8 tail guard'.*lines are 2 'spl"
+    ):
         script.without("split m by 9 tail guard")
     with pytest.raises(ValueError, match="there is no line 7: the script's lines are 2"):
         script.without(7)
