@@ -195,9 +195,12 @@ class Directives(StorageDirectives):
         replaced: str | Iterable[str] | None = None,
         statements: str | Iterable[str] = (),
     ) -> Script:
-        """All rows of some statements, over their iterators: `map({"S": ("i", "i + j")},
-        loops=("i", "w"))`. Or some loops by expressions over loops: `map({"w": "i + j"},
-        replaced="j", statements="S")`."""
+        """All rows of some statements, over their iterators, `loops` being the new ones; or some
+        loops by expressions over loops, `replaced` being the old ones:
+
+            s.map({"S": ("i", "i + j")}, loops=("i", "w"))
+            s.map({"w": "i + j"}, replaced="j", statements="S")
+        """
         if loops is not None:
             items = [
                 f"{name} ({value if isinstance(value, str) else listed(map(str, value))})"
