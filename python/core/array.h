@@ -1,6 +1,6 @@
 // The memory of a Python object, without a copy: what has the buffer protocol (numpy, array,
 // memoryview), else what has DLPack's `__dlpack__` (torch, jax), else `__cuda_array_interface__`
-// (numba). What is not dense in row-major order is copied, of a GPU refused.
+// (numba). What is not dense in row-major order is copied after all, of a GPU refused.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -429,8 +429,8 @@ static const char* const kKernel = R"(A compiled Program.
 
 kernel(x, w): arrays in the order of the Program's tensors that are read, or by name; outputs are
 new numpy arrays, or those of out= (one, or a tuple). Arrays are whatever has the buffer protocol or
-DLPack, dense, of the tensor's type and shape, and are not copied; 16-bit floats are taken as
-float16, or as uint16 with their bits. Calls may come from several threads; the GIL is released
+DLPack, of the tensor's type and shape; those that are dense are not copied, others are, and back
+where they are written. 16-bit floats are float16, or uint16 with their bits. Calls may come from several threads; the GIL is released
 meanwhile. Raises ArgumentError (a TypeError), InvalidInput (a ValueError), with all problems. Sizes
 that are open are those of the arrays; one that no array says is given by its name.
 

@@ -39,7 +39,8 @@ def to_device(array: Any, device: int = 0, driver: str = "") -> DeviceArray:
 class Kernel:
     """A compiled Program. Calls may come from several threads."""
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
-        """Arrays in the order of the tensors that are read, or by name; not copied. Outputs are
+        """Arrays in the order of the tensors that are read, or by name; those that are dense
+        are not copied. Outputs are
         new, or those of `out`."""
     def wait(self) -> None:
         """Of a kernel for a GPU: waits for all calls in streams, and raises what they found."""
