@@ -40,8 +40,7 @@ class Kernel:
     """A compiled Program. Calls may come from several threads."""
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
         """Arrays in the order of the tensors that are read, or by name; those that are dense
-        are not copied. Outputs are
-        new, or those of `out`."""
+        are not copied. Outputs are new, or those of `out`."""
     def wait(self) -> None:
         """Of a kernel for a GPU: waits for all calls in streams, and raises what they found."""
     def bind(self, **constants: Any) -> "Kernel":
