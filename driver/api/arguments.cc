@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "driver/api/strided_tensors.h"
 #include "support/error.h"
 
 namespace polyte::api {
 namespace {
-
-bool is_written(const TensorInfo& tensor) {
-  return tensor.role == ir::Role::Out || tensor.role == ir::Role::InOut;
-}
 
 // What is wrong with the argument for one tensor; nothing where it fits.
 void check_argument(const TensorInfo& tensor, const Argument* argument,
@@ -33,16 +30,21 @@ void check_argument(const TensorInfo& tensor, const Argument* argument,
              std::to_string(expected) + ": " + runtime::to_string(tensor.shape));
   }
   if (!argument->data && expected > 0) complain("has no memory");
-  if (reinterpret_cast<std::uintptr_t>(argument->data) %
-          static_cast<std::uintptr_t>(size_in_bytes(tensor.dtype)) !=
-      0)
+  if (!argument->strides.empty())
+    if (const std::string problem = stride_problem(tensor, argument->strides); !problem.empty())
+      complain(problem);
+  if (argument->strides.empty() &&
+      reinterpret_cast<std::uintptr_t>(argument->data) %
+              static_cast<std::uintptr_t>(size_in_bytes(tensor.dtype)) !=
+          0)
     complain("is not aligned to its element");
   if (is_written(tensor) && !argument->writable)
     complain("is written: its memory must not be const");
 }
 
-// Half-open ranges of bytes; what has no elements overlaps nothing.
+// Half-open ranges of bytes; what has no elements overlaps nothing, and what has strides is copied.
 bool overlap(const Argument& a, const Argument& b) {
+  if (!a.strides.empty() || !b.strides.empty()) return false;
   const auto bytes = [](const Argument& x) {
     return x.elements * static_cast<std::size_t>(size_in_bytes(x.dtype));
   };
@@ -67,6 +69,10 @@ void check_overlaps(const std::vector<TensorInfo>& tensors, const std::vector<Ar
 }
 
 }  // namespace
+
+bool is_written(const TensorInfo& tensor) {
+  return tensor.role == ir::Role::Out || tensor.role == ir::Role::InOut;
+}
 
 const Argument* find_argument(const std::vector<Argument>& arguments, const std::string& name) {
   auto it = std::ranges::find_if(arguments, [&](const Argument& a) { return a.name == name; });

@@ -11,6 +11,8 @@
 
 namespace polyte::api {
 
+bool is_written(const TensorInfo& tensor);
+
 // Null where none has the name.
 const Argument* find_argument(const std::vector<Argument>& arguments, const std::string& name);
 

@@ -8,6 +8,7 @@
 #include "driver/api/kernel_file.h"
 #include "driver/api/open_sizes.h"
 #include "driver/api/requests.h"
+#include "driver/api/strided_tensors.h"
 #include "driver/compile/operator.h"
 #include "driver/package/assemble.h"
 #include "ir/loop_program_text.h"
@@ -42,11 +43,14 @@ struct Execution::Impl {
   std::vector<TensorInfo> infos;  // their shapes at `sizes`
   std::vector<runtime::Tensor> tensors;
   std::unique_ptr<driver::OperatorRunner> runner;
-  bool has_memory = true;             // of all tensors: run() has something to run on
-  SizeValues own_sizes{};             // those of the arguments that it was made with
-  std::optional<SizeValues> sizes{};  // now; none: not known yet
+  bool has_memory = true;                   // of all tensors: run() has something to run on
+  SizeValues own_sizes{};                   // those of the arguments that it was made with
+  std::optional<SizeValues> sizes{};        // now; none: not known yet
+  StridedTensors own_strided{}, strided{};  // of the arguments that it was made with; of run_on
+  std::vector<void*> own_data{};            // of these arguments, where one has strides
 
   void resize(std::span<const std::int64_t> to);
+  void run_on(std::span<void* const> data);
 };
 
 namespace {
@@ -293,9 +297,13 @@ Execution Kernel::bind(const std::vector<Argument>& arguments, const Workers& wo
   for (const TensorInfo& info : impl->infos) {
     const Argument* argument = find_argument(arguments, info.name);
     impl->has_memory = impl->has_memory && argument;
-    impl->tensors.push_back(
-        runtime::Tensor::borrow(info.dtype, info.shape, argument ? argument->data : nullptr));
+    impl->own_data.push_back(argument ? argument->data : nullptr);
+    if (argument) impl->own_strided.set(impl->own_data.size() - 1, argument->strides);
   }
+  const std::span<void* const> dense = impl->own_strided.gather(impl->infos, impl->own_data);
+  for (std::size_t i = 0; i < impl->infos.size(); ++i)
+    impl->tensors.push_back(
+        runtime::Tensor::borrow(impl->infos[i].dtype, impl->infos[i].shape, dense[i]));
   impl->runner = std::make_unique<driver::OperatorRunner>(
       impl_->load(), impl_->op, impl->tensors, driver::Workers{workers.pool_, workers.host_});
   if (impl_->sizes.empty()) impl->sizes.emplace();
@@ -339,12 +347,18 @@ Outcome<std::shared_ptr<const runtime::Session>> Kernel::open_session(
     if (!impl_->gpu)
       throw UserError(ExitStatus::Usage, "the kernel is for a processor, expected one for a GPU");
     check_arguments(constants_of(impl_->tensors), constants, 1);
-    std::vector<runtime::Tensor> tensors;
+    std::vector<void*> data;
+    StridedTensors strided;
     for (const TensorInfo& info : impl_->tensors) {
       const Argument* constant = find_argument(constants, info.name);
-      tensors.push_back(
-          runtime::Tensor::borrow(info.dtype, info.shape, constant ? constant->data : nullptr));
+      data.push_back(constant ? constant->data : nullptr);
+      if (constant) strided.set(data.size() - 1, constant->strides);
     }
+    const std::span<void* const> dense = strided.gather(impl_->tensors, data);
+    std::vector<runtime::Tensor> tensors;
+    for (std::size_t i = 0; i < data.size(); ++i)
+      tensors.push_back(
+          runtime::Tensor::borrow(impl_->tensors[i].dtype, impl_->tensors[i].shape, dense[i]));
     return std::make_shared<const runtime::Session>(
         runtime::Artifact::from_parts(driver::assemble(impl_->op, tensors, *impl_->gpu)),
         runtime::SessionOptions{.cuda = impl_->cuda});
@@ -381,13 +395,23 @@ void Execution::Impl::resize(std::span<const std::int64_t> to) {
   sizes = SizeValues(to.begin(), to.end());
 }
 
+// Tensors that are not dense are checked as what they are copied to.
+void Execution::Impl::run_on(std::span<void* const> data) {
+  const std::span<void* const> dense = strided.empty() ? data : strided.gather(infos, data);
+  check_addresses(infos, tensors, dense);
+  runner->run_on(dense);
+  strided.scatter(infos, data);
+}
+
 Outcome<Done> Execution::run() noexcept {
   return guarded([&] {
     if (!impl_->has_memory)
       throw UserError(ExitStatus::Usage,
                       "the execution was prepared for calls: run_on takes their memory");
     impl_->resize(impl_->own_sizes);
+    if (!impl_->own_strided.empty()) impl_->own_strided.gather(impl_->infos, impl_->own_data);
     impl_->runner->run();
+    impl_->own_strided.scatter(impl_->infos, impl_->own_data);
     return Done{};
   });
 }
@@ -396,8 +420,7 @@ Outcome<Done> Execution::run_on(std::span<void* const> data) noexcept {
   return guarded([&] {
     if (!impl_->sizes)
       throw UserError(ExitStatus::Usage, "sizes are open: run_on takes their values");
-    check_addresses(impl_->infos, impl_->tensors, data);
-    impl_->runner->run_on(data);
+    impl_->run_on(data);
     return Done{};
   });
 }
@@ -406,8 +429,27 @@ Outcome<Done> Execution::run_on(std::span<void* const> data,
                                 std::span<const std::int64_t> sizes) noexcept {
   return guarded([&] {
     impl_->resize(sizes);
-    check_addresses(impl_->infos, impl_->tensors, data);
-    impl_->runner->run_on(data);
+    impl_->run_on(data);
+    return Done{};
+  });
+}
+
+Outcome<Done> Execution::set_strides(std::size_t tensor,
+                                     std::span<const std::int64_t> strides) noexcept {
+  return guarded([&] {
+    if (tensor >= impl_->infos.size())
+      throw UserError(ExitStatus::Usage, "there is no tensor " + std::to_string(tensor) +
+                                             ": the kernel has " +
+                                             std::to_string(impl_->infos.size()));
+    const TensorInfo& info = impl_->infos[tensor];
+    if (info.role == ir::Role::Const)
+      throw UserError(ExitStatus::Usage, "constant '" + info.name +
+                                             "' is packed already: its strides are those of the "
+                                             "argument that it was given by");
+    if (!strides.empty() && strides.size() != info.shape.size())
+      throw UserError(ExitStatus::Usage,
+                      "argument '" + info.name + "' " + stride_problem(info, strides));
+    impl_->strided.set(tensor, strides);
     return Done{};
   });
 }

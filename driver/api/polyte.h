@@ -143,7 +143,8 @@ struct CompileOptions {
 // else ~/.cache/polyte.
 inline constexpr const char* kDefaultCache = "default";
 
-// Memory of the caller for one tensor, row-major. T may be const for tensors that are only read.
+// Memory of the caller for one tensor, row-major unless strides say otherwise. T may be const for
+// tensors that are only read.
 // Where sizes are open, shapes say what they are; without one, and of several dimensions, only the
 // number of elements is compared.
 struct Argument {
@@ -153,6 +154,11 @@ struct Argument {
   std::size_t elements = 0;
   bool writable = true;
   std::vector<std::int64_t> shape{};  // extents in elements, outermost first; empty: not said
+  // In elements, outermost first, of memory that is not dense: transposed, reversed, a part of a
+  // larger array. `data` is then where the element with the subscripts 0 is. Each run copies the
+  // elements first and, where they are written, back. Whether such memory overlaps other tensors
+  // is not checked.
+  std::vector<std::int64_t> strides{};
 };
 
 // The element type of C++'s T; does not compile for a T that has none.
@@ -236,6 +242,9 @@ class Execution {
   // they stay for the next run. Memory is taken as large as they say. Allocates nothing where they
   // are those of the run before.
   Outcome<Done> run_on(std::span<void* const> data, std::span<const std::int64_t> sizes) noexcept;
+  // For run_on, from now on: memory of that one of Kernel::tensors(), no Const one, has these
+  // strides (Argument::strides); none: it is dense.
+  Outcome<Done> set_strides(std::size_t tensor, std::span<const std::int64_t> strides) noexcept;
 
  private:
   friend class Kernel;
@@ -332,6 +341,8 @@ struct CheckedScript {
 Outcome<CheckedScript> check(const Program& program, const CompileOptions& options);
 // The script that `options.scheduler` writes, proved; Failure where it declines.
 Outcome<CheckedScript> write_script(const Program& program, const CompileOptions& options);
+// The words with which lines of a script begin, by family: param, where, let, split ..
+std::vector<std::string> directive_words();
 
 // ---- a network
 

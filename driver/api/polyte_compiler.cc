@@ -364,6 +364,18 @@ int execution_run_at(polyte_execution* execution, void* const* data, std::int32_
       {data, static_cast<std::size_t>(count)}, {sizes, static_cast<std::size_t>(size_count)});
   return done ? 0 : report(done.error(), failure);
 }
+
+int execution_set_strides(polyte_execution* execution, std::int32_t tensor,
+                          const std::int64_t* strides, std::int32_t count,
+                          polyte_failure** failure) {
+  if (!execution || tensor < 0 || count < 0)
+    return usage("execution is null, or tensor or count is negative", failure);
+  if (failure) *failure = nullptr;
+  const Outcome<api::Done> done = execution->execution.set_strides(
+      static_cast<std::size_t>(tensor),
+      {strides, strides ? static_cast<std::size_t>(count) : std::size_t{0}});
+  return done ? 0 : report(done.error(), failure);
+}
 void execution_free(polyte_execution* execution) { delete execution; }
 
 // ---- failures
@@ -403,7 +415,8 @@ constexpr polyte_compiler_api kApi{sizeof(polyte_compiler_api),
                                    kernel_open_size_count,
                                    kernel_open_size,
                                    kernel_shape,
-                                   execution_run_at};
+                                   execution_run_at,
+                                   execution_set_strides};
 
 }  // namespace
 

@@ -146,6 +146,12 @@ typedef struct polyte_compiler_api {
    * size need C++ or Python. */
   int (*execution_run_at)(polyte_execution* execution, void* const* data, int32_t count,
                           const int64_t* sizes, int32_t size_count, polyte_failure** failure);
+  /* From the next run on, memory of that tensor, which is no constant, is not dense: it has these
+   * strides in elements, `count` of them, outermost first; its address is that of the element with
+   * the subscripts 0. Null: it is dense. Each run copies such elements first and, where they are
+   * written, back; whether they overlap other tensors is not checked. */
+  int (*execution_set_strides)(polyte_execution* execution, int32_t tensor, const int64_t* strides,
+                               int32_t count, polyte_failure** failure);
 } polyte_compiler_api; /* fetched by polyte_compiler_get_api */
 
 /* The table, or null when the library is older than `version`, of which the first is 1. */

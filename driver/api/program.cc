@@ -1,4 +1,5 @@
 #include "driver/api/guard.h"
+#include "ir/einsum_notation.h"
 #include "ir/program_text.h"
 
 namespace polyte::api {
@@ -32,7 +33,13 @@ Outcome<Program> parse_program(std::string_view text, const std::string& origin)
 }
 
 Outcome<Program> parse_notation(std::string_view text, DType dtype) {
-  return guarded([&] { return wrap(ir::parse_index_notation(text, dtype)); });
+  return guarded([&] {
+    if (const std::string meant = ir::index_notation_of_einsum(std::string(text)); !meant.empty())
+      throw UserError(ExitStatus::InvalidInput,
+                      "'" + std::string(text) + "' is einsum notation, expected index notation: '" +
+                          meant + "'");
+    return wrap(ir::parse_index_notation(text, dtype));
+  });
 }
 
 Outcome<Program> build_program(const std::string& name, const std::vector<std::string>& params,

@@ -13,6 +13,7 @@ driver::ModelOptions driver_options(const ModelOptions& options);
 Scheduling scheduling_of(const driver::BuiltKernel& kernel);
 codegen::Target target_of(const CompileOptions& options);
 schedule::Script script_of(const CompileOptions& options);  // its params filled in
+Refusal refusal_of(const schedule::Refusal& refusal);       // as the API says it
 
 // What is asked of the driver for one kernel. `options` points to `script`.
 struct KernelRequest {

@@ -4,12 +4,12 @@
 #include "driver/api/requests.h"
 #include "driver/api/verdict.h"
 #include "schedule/proof/rounding.h"
+#include "schedule/script/directive_table.h"
 #include "schedule/state/tree.h"
 
 namespace polyte::api {
-namespace {
 
-Failure to_failure(const schedule::Refusal& refusal) {
+Refusal refusal_of(const schedule::Refusal& refusal) {
   Refusal result{.kind = verdict_of(refusal),
                  .headline = refusal.headline,
                  .directive = refusal.directive,
@@ -19,10 +19,10 @@ Failure to_failure(const schedule::Refusal& refusal) {
                  .counterexamples = {}};
   for (const schedule::Counterexample& c : refusal.counterexamples)
     result.counterexamples.push_back({c.dependence, c.reference, c.scheduled, c.watch, c.sizes});
-  return {schedule::exit_status(refusal.kind),
-          {schedule::to_string(refusal, "script", "")},
-          std::move(result)};
+  return result;
 }
+
+namespace {
 
 CheckedScript checked(const schedule::Script& script, const schedule::State& state,
                       std::vector<std::string> notes) {
@@ -47,7 +47,10 @@ Outcome<CheckedScript> check(const Program& program, const CompileOptions& optio
     refused = state.error();
     return CheckedScript{};
   });
-  if (refused) return to_failure(*refused);
+  if (refused)
+    return Failure{schedule::exit_status(refused->kind),
+                   {schedule::to_string(*refused, "script", "")},
+                   refusal_of(*refused)};
   return outcome;
 }
 
@@ -61,6 +64,13 @@ Outcome<CheckedScript> write_script(const Program& program, const CompileOptions
         driver::build_kernel(request.bound, request.target.machine, request.options);
     return checked(built.script, *built.state, built.notes);
   });
+}
+
+std::vector<std::string> directive_words() {
+  std::vector<std::string> words;
+  for (const schedule::DirectiveRow& row : schedule::all_directives())
+    if (row.parse) words.emplace_back(row.word);
+  return words;
 }
 
 }  // namespace polyte::api

@@ -2,14 +2,10 @@
 // 0, 1 (with the counterexample) or 8 (unknown).
 #include <iostream>
 
-#include "driver/cli/model_options.h"
+#include "driver/cli/check_schedule.h"
 #include "driver/cli/verdict.h"
-#include "driver/compile/execution_check.h"
-#include "driver/compile/second_judge.h"
 #include "driver/judge/certificate_text.h"
-#include "schedule/proof/rounding.h"
 #include "schedule/script/recompute.h"
-#include "schedule/script/replay.h"
 
 namespace polyte::cli {
 namespace {
@@ -85,58 +81,22 @@ int run_check(const CheckOptions& options) {
     throw UserError(ExitStatus::Usage, "--script is required, or --bits for a model");
   schedule::Script script = load_script(options.script, options.params);
   const Subject subject = subject_of(options, script);
-  // Running the loops takes numbers for all sizes, where a proof holds for any.
-  if (options.by_execution) require_sizes(*subject.program, {});
-  const Machine machine = target_from(options.target).machine;
-  schedule::ReplayOptions replay_options;
-  if (options.by_execution || options.no_proof) replay_options.proof = schedule::ProofLevel::Off;
-  std::vector<std::string> notes;
-  replay_options.notes = &notes;
-  const auto state = schedule::replay(subject.program, script, machine, replay_options);
-  nlohmann::json json{{"program", subject.program->name}, {"script", script.name}};
-  if (!notes.empty()) json["notes"] = notes;
-  if (!state) {
-    json["verdict"] = verdict_of(state.error());
-    json["refusal"] = to_json(state.error());
-    const std::string where = options.target == "cpu:native" ? "" : " --target " + options.target;
-    print_verdict(json, options.json,
-                  schedule::to_string(state.error(), options.script, subject.source + where));
-    return static_cast<int>(schedule::exit_status(state.error().kind));
-  }
-  const bool too_idle = options.strict && !notes.empty();
-  json["verdict"] = too_idle                                    ? "refused"
-                    : options.no_proof && !options.by_execution ? "not proved"
-                                                                : "legal";
+  const std::string where = options.target == "cpu:native" ? "" : " --target " + options.target;
+  const ScheduleVerdict verdict = check_schedule({.program = subject.program,
+                                                  .script = std::move(script),
+                                                  .origin = options.script,
+                                                  .source = subject.source + where,
+                                                  .target = options.target,
+                                                  .strict = options.strict,
+                                                  .by_execution = options.by_execution,
+                                                  .no_proof = options.no_proof,
+                                                  .second_judge = !options.no_second_judge});
   // Also without a proof: --no-proof writes what another judge is to decide.
-  if (!options.certificate.empty())
-    write_file(options.certificate, driver::certificate_text(*state));
-  std::string explanation;
-  for (const std::string& note : notes)
-    explanation += too_idle ? options.script + ": " + note + "\n" : "note: " + note + "\n";
-  // The loops are judged by running them: replay was asked for no proof above.
-  if (options.by_execution) {
-    const ir::Environment inputs = driver::small_integer_environment(*state->basis, 1);
-    for (const lower::TraceFault& fault : driver::faults_by_execution(*state, machine, inputs)) {
-      json["verdict"] = "illegal";
-      json["faults"].push_back({{"kind", to_string(fault.kind)}, {"text", fault.text}});
-      explanation += to_string(fault.kind) + ": " + fault.text + "\n";
-    }
-  }
-  // Only a proof has a second judge; loops that were run are judged by what they did.
-  if (!options.by_execution && !options.no_second_judge && json["verdict"] == "legal") {
-    json["second_judge"] =
-        driver::ask_second_judge({*state, script}, machine, driver::kPatientJudgeSteps).text;
-  }
-  schedule::Prover prover(subject.program);
-  json["rounding"] = schedule::rounding_notes(*state, prover);
-  for (const schedule::Recompute& each : schedule::recompute_factors(*state))
-    json["recomputed"].push_back({{"statement", each.statement},
-                                  {"instances", each.instances},
-                                  {"reference", each.reference}});
-  const bool legal = json["verdict"] == "legal" || json["verdict"] == "not proved";
-  print_verdict(json, options.json, explanation);
-  if (legal && !options.json) print_recompute(*state);
-  return static_cast<int>(legal ? ExitStatus::Success : ExitStatus::Refused);
+  if (verdict.state && !options.certificate.empty())
+    write_file(options.certificate, driver::certificate_text(*verdict.state));
+  print_verdict(verdict.json, options.json, verdict.explanation);
+  if (verdict.status == ExitStatus::Success && !options.json) print_recompute(*verdict.state);
+  return static_cast<int>(verdict.status);
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 #include "driver/cli/file_hints.h"
 #include "driver/cli/model_options.h"
 #include "driver/compile/describe_target.h"
 #include "frontend/c/c_reader.h"
+#include "ir/einsum_notation.h"
 #include "ir/program_text.h"
 #include "schedule/script/script.h"
 #include "support/join_words.h"
@@ -56,32 +56,6 @@ DType parse_dtype(const std::string& name) {
                               "bfloat16", "int32", "int64", "uint8", "bool"}));
 }
 
-// What `mk,kn->mn` is in index notation: C[m,n] = sum[k] A[m,k]*B[k,n].
-// The operands are named A, B, .. in order and the output with the next letter; letters that
-// the output lacks are summed over.
-[[noreturn]] void refuse_einsum(const std::string& source) {
-  const std::size_t arrow = source.find("->");
-  const std::string operands = source.substr(0, arrow), output = source.substr(arrow + 2);
-  auto access = [](char name, const std::string& letters) {
-    std::string text = std::string(1, name) + "[";
-    for (const char c : letters) text += (text.size() > 2 ? "," : "") + std::string(1, c);
-    return text + "]";
-  };
-  std::string product, reduced, of;
-  char name = 'A';
-  std::istringstream stream(operands);
-  for (std::string letters; std::getline(stream, letters, ',') && name < 'Y'; ++name) {
-    product += (product.empty() ? "" : "*") + access(name, letters);
-    for (const char c : letters)
-      if (output.find(c) == std::string::npos && reduced.find(c) == std::string::npos) reduced += c;
-  }
-  for (const char c : reduced) of += (of.empty() ? "" : ",") + std::string(1, c);
-  throw UserError(ExitStatus::Usage, "'" + source +
-                                         "' is einsum notation, expected index notation: '" +
-                                         access(name, output) + " = " +
-                                         (of.empty() ? "" : "sum[" + of + "] ") + product + "'");
-}
-
 // Index notation has an equation with brackets; all else is a file, by its ending C or Program
 // text.
 std::vector<ir::Program> parse_source(const OperatorOptions& options) {
@@ -90,9 +64,10 @@ std::vector<ir::Program> parse_source(const OperatorOptions& options) {
   if (notation)
     return {ir::parse_index_notation(options.source,
                                      parse_dtype(options.dtype.empty() ? "f32" : options.dtype))};
-  if (options.source.find("->") != std::string::npos &&
-      options.source.find('.') == std::string::npos)
-    refuse_einsum(options.source);
+  if (const std::string meant = ir::index_notation_of_einsum(options.source); !meant.empty())
+    throw UserError(
+        ExitStatus::Usage,
+        "'" + options.source + "' is einsum notation, expected index notation: '" + meant + "'");
   if (equation && !std::filesystem::exists(options.source))
     throw UserError(ExitStatus::Usage,
                     "'" + options.source +

@@ -1,4 +1,6 @@
 // The table of rows and arms in Markdown and CSV.
+#include <set>
+
 #include "driver/lab/arm_facts.h"
 #include "driver/lab/escape.h"
 #include "driver/lab/report.h"
@@ -25,6 +27,28 @@ std::string csv_facts(const ArmResult& arm, bool on_gpu) {
   for (const double value : {compile_ms(arm), memory_bytes(arm)})
     text += "," + (value > 0 ? number(value) : "");
   for (const char* key : {"storage", "order", "proof"}) text += "," + csv_field(fact(arm, key));
+  return text;
+}
+
+// Of all rows, in order: a column each.
+std::set<std::string> names_of_sizes(const Results& results) {
+  std::set<std::string> names;
+  for (const RowResult& row : results.rows)
+    for (const auto& [name, size] : results.plan.rows[row.row].sizes) names.insert(name);
+  return names;
+}
+
+// What a row is of: columns that tables are grouped by.
+std::string csv_row(const Results& results, const RowResult& row,
+                    const std::set<std::string>& sizes) {
+  const Row& planned = results.plan.rows[row.row];
+  std::string text = "," + csv_field(results.plan.programs[planned.program].name) + "," +
+                     csv_field(row.dtype) + "," + std::to_string(planned.threads) + "," +
+                     csv_field(planned.fill) + "," + csv_field(to_string(planned.caches));
+  for (const std::string& name : sizes) {
+    const auto found = planned.sizes.find(name);
+    text += "," + (found == planned.sizes.end() ? "" : std::to_string(found->second));
+  }
   return text;
 }
 
@@ -72,7 +96,10 @@ std::string report_csv(const Results& results) {
       "bytes,"
       "predicted_beyond_l2_bytes,predicted_beyond_l3_bytes,predicted_bound,compile_ms,memory_bytes,"
       "storage,order,"
-      "proof,machine\r\n";
+      "proof,machine,program,dtype,threads,fill,caches";
+  const std::set<std::string> sizes = names_of_sizes(results);
+  for (const std::string& name : sizes) text += "," + csv_field("size_" + name);
+  text += "\r\n";
   for (const RowResult& row : results.rows)
     for (const ArmResult& arm : row.arms) {
       text += csv_field(row.name) + "," + csv_field(arm.name) + "," + csv_field(arm.status) + "," +
@@ -88,7 +115,8 @@ std::string report_csv(const Results& results) {
       for (const double value : {row.flops, row.bytes, row.peak}) text += "," + number(value);
       text += "," +
               csv_field(arm.identical_to.empty() ? arm.reason : "the loops of " + arm.identical_to);
-      text += csv_facts(arm, results.plan.is_on_gpu()) + "," + csv_field(row.machine) + "\r\n";
+      text += csv_facts(arm, results.plan.is_on_gpu()) + "," + csv_field(row.machine) +
+              csv_row(results, row, sizes) + "\r\n";
     }
   return text;
 }

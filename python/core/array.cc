@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <utility>
 #include <vector>
 
 #include "python/core/dlpack.h"
@@ -15,22 +16,6 @@ namespace {
 
 std::string class_name(nb::handle object) {
   return nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__")));
-}
-
-// Strides count bytes, or elements (`unit` 1). Along a dimension of extent 1 no step is taken, and
-// libraries put any stride there; an array without elements is dense.
-template <class Strides>
-bool is_dense(std::span<const std::int64_t> shape, const Strides& strides, std::int64_t unit) {
-  for (const std::int64_t extent : shape)
-    if (extent == 0) return true;
-  for (std::size_t d = shape.size(); d-- > 0; unit *= shape[d])
-    if (shape[d] != 1 && strides[d] != unit) return false;
-  return true;
-}
-
-[[noreturn]] void refuse_strides(const std::string& name, bool is_on_gpu) {
-  throw ProblemError("argument '" + name + "' is not dense in row-major order: give " +
-                     (is_on_gpu ? "a dense copy of it" : "numpy.ascontiguousarray of it"));
 }
 
 [[noreturn]] void refuse_type(const std::string& name, const std::string& what) {
@@ -90,6 +75,27 @@ void Array::set_shape(const Extents& extents, std::size_t dimensions, const std:
   for (std::size_t d = 0; d < dimensions; ++d) shape_[d] = extents[d];
 }
 
+// ctypes says nothing of strides: its arrays are dense.
+template <class Strides>
+void Array::set_strides(const Strides& strides, std::int64_t unit, const std::string& name) {
+  std::array<std::int64_t, kMostDimensions> bytes{};
+  const std::int64_t size = size_in_bytes(dtype_);
+  const auto all = std::span(bytes).first(static_cast<std::size_t>(dimensions_));
+  for (std::size_t d = 0; d < all.size(); ++d) all[d] = strides[d] * (size / unit);
+  if (runtime::is_dense(shape(), all, size)) return;
+  if (is_on_gpu_)
+    throw ProblemError("argument '" + name +
+                       "' is not dense in row-major order: give a dense copy of it");
+  is_repeated_ = !runtime::is_one_to_one(shape(), all, size);
+  try {
+    copy_ = std::make_unique<runtime::StridedCopy>(shape(), all, size);
+  } catch (const UserError& e) {  // too large
+    throw ProblemError("argument '" + name + "' is not dense, and its copy: " + e.what());
+  }
+  copy_->gather(data_);
+  apart_ = std::exchange(data_, copy_->dense());
+}
+
 void Array::take_buffer(nb::handle object, const std::string& name) {
   Py_buffer& view = buffer_.view.emplace();
   if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
@@ -104,8 +110,7 @@ void Array::take_buffer(nb::handle object, const std::string& name) {
   data_ = view.buf;
   is_writable_ = view.readonly == 0;
   set_shape(view.shape, static_cast<std::size_t>(view.ndim), name);
-  // ctypes says nothing of strides: its arrays are dense.
-  if (view.strides && !is_dense(shape(), view.strides, view.itemsize)) refuse_strides(name, false);
+  if (view.strides) set_strides(view.strides, size_in_bytes(dtype_), name);
 }
 
 // The object's capsule keeps the memory. On a GPU it is asked for in the stream that will use
@@ -138,7 +143,7 @@ void Array::take_dlpack(nb::handle object, const std::string& name, const Stream
   // DLPack 0.x has no flag for memory that must not be written.
   is_writable_ = true;
   set_shape(tensor.shape, static_cast<std::size_t>(tensor.ndim), name);
-  if (tensor.strides && !is_dense(shape(), tensor.strides, 1)) refuse_strides(name, is_on_gpu_);
+  if (tensor.strides) set_strides(tensor.strides, 1, name);
 }
 
 // https://numba.readthedocs.io, "CUDA Array Interface (Version 3)".
@@ -161,8 +166,8 @@ void Array::take_cuda(nb::handle object, const std::string& name) {
     maker_ = Stream{nb::cast<std::uintptr_t>(said["stream"])};
   if (!said.contains("strides") || said["strides"].is_none()) return;
   const auto strides = nb::cast<std::vector<std::int64_t>>(said["strides"]);
-  if (strides.size() != extents.size() || !is_dense(shape(), strides, size_in_bytes(dtype_)))
-    refuse_strides(name, true);
+  if (strides.size() != extents.size()) throw std::bad_cast();
+  set_strides(strides, size_in_bytes(dtype_), name);
 }
 
 bool fits(DType got, DType wanted) {

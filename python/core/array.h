@@ -1,16 +1,18 @@
 // The memory of a Python object, without a copy: what has the buffer protocol (numpy, array,
 // memoryview), else what has DLPack's `__dlpack__` (torch, jax), else `__cuda_array_interface__`
-// (numba). Rows have to be dense.
+// (numba). What is not dense in row-major order is copied after all, of a GPU refused.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "runtime/strided_copy.h"
 #include "support/dtype.h"
 
 namespace polyte::python {
@@ -41,6 +43,13 @@ class Array {
     return {shape_.data(), static_cast<std::size_t>(dimensions_)};
   }
   bool is_writable() const { return is_writable_; }
+  // Of memory that is not dense, data() is that of a copy; after a call that has written to it
+  // the elements go back to their places.
+  void copy_back() const {
+    if (copy_) copy_->scatter(apart_);
+  }
+  // Several elements in one place, as numpy.broadcast_to has them: it can only be read.
+  bool is_repeated() const { return is_repeated_; }
 
   bool is_on_gpu() const { return is_on_gpu_; }
   std::optional<int> gpu() const { return gpu_; }  // which one, where the object says so
@@ -51,7 +60,7 @@ class Array {
   void* data_ = nullptr;
   DType dtype_ = DType::F32;
   int dimensions_ = 0;
-  bool is_writable_ = false, is_on_gpu_ = false;
+  bool is_writable_ = false, is_on_gpu_ = false, is_repeated_ = false;
   std::optional<int> gpu_;
   std::optional<Stream> maker_;
   std::array<std::int64_t, kMostDimensions> shape_{};
@@ -66,11 +75,16 @@ class Array {
   };
   Buffer buffer_;  // one of the two keeps the memory
   nanobind::object keeper_;
+  std::unique_ptr<runtime::StridedCopy> copy_;
+  void* apart_ = nullptr;  // what is copied
 
   // Each takes the memory by one protocol and fills in the fields above.
   void take_buffer(nanobind::handle object, const std::string& name);
   void take_dlpack(nanobind::handle object, const std::string& name, const Stream* stream);
   void take_cuda(nanobind::handle object, const std::string& name);
+  // `unit`: an element, in what the strides count.
+  template <class Strides>
+  void set_strides(const Strides& strides, std::int64_t unit, const std::string& name);
   template <class Extents>
   void set_shape(const Extents& extents, std::size_t dimensions, const std::string& name);
 };

@@ -6,7 +6,6 @@
 namespace nb = nanobind;
 
 namespace polyte::python {
-namespace {
 
 // As dicts and tuples, from which polyte.errors makes its classes: they are written in Python.
 nb::object to_python(const api::Refusal& refusal) {
@@ -32,8 +31,6 @@ nb::object to_python(const api::Refusal& refusal) {
   result["counterexamples"] = counterexamples;
   return result;
 }
-
-}  // namespace
 
 // Python makes the exception, which class by the status; then it is set as any that C code
 // raises.

@@ -17,6 +17,9 @@ class ProblemError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// As a dict: what errors.Refused has as `refusal`.
+nanobind::object to_python(const api::Refusal& refusal);
+
 // Sets Python's error and throws; the GIL is held.
 [[noreturn]] void raise(const api::Failure& failure);
 [[noreturn]] void raise(ExitStatus status, std::vector<std::string> problems);

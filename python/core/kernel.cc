@@ -51,7 +51,10 @@ void check(const api::TensorInfo& tensor, const Array& array, std::vector<std::s
   if (!is_open(tensor) && !std::ranges::equal(array.shape(), tensor.shape))
     complain("has shape " + runtime::to_string(array.shape()) + ", expected " +
              runtime::to_string(tensor.shape));
-  if (is_written(tensor) && !array.is_writable()) complain("is written, and read-only");
+  if (is_written(tensor) && !array.is_writable())
+    complain("is written, and read-only");
+  else if (is_written(tensor) && array.is_repeated())
+    complain("is written, and several of its elements are in one place");
   if (array.is_on_gpu() && reinterpret_cast<std::uintptr_t>(array.data()) % kGpuAlignment != 0)
     complain("begins at an address that is no multiple of 16 bytes: give a copy of it");
 }
@@ -264,6 +267,11 @@ struct CallableKernel::Call {
     for (const nb::object& result : results) mark(result, true);
   }
 
+  void copy_back() const {
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      if (arrays[i] && is_written(tensor(i))) arrays[i]->copy_back();
+  }
+
   // Wrong names and numbers of arguments are Python's TypeError.
   void raise_problems() const {
     if (!misplaced.empty()) {
@@ -296,6 +304,7 @@ nb::object CallableKernel::operator()(nb::args args, nb::kwargs named) {
   if (!gpu_ || (gpu_->is_played && !call.is_on_gpu())) {
     call.make_results(nullptr);
     run(call.arrays, call.sizes);
+    call.copy_back();
     return call.result();
   }
   GpuKernel& kernel = on_gpu();
@@ -308,6 +317,7 @@ nb::object CallableKernel::operator()(nb::args args, nb::kwargs named) {
       kernel.run(call.arrays);
     return api::Done{};
   });
+  call.copy_back();
   call.mark_used();
   return call.result();
 }
@@ -419,8 +429,8 @@ static const char* const kKernel = R"(A compiled Program.
 
 kernel(x, w): arrays in the order of the Program's tensors that are read, or by name; outputs are
 new numpy arrays, or those of out= (one, or a tuple). Arrays are whatever has the buffer protocol or
-DLPack, dense, of the tensor's type and shape, and are not copied; 16-bit floats are taken as
-float16, or as uint16 with their bits. Calls may come from several threads; the GIL is released
+DLPack, of the tensor's type and shape; those that are dense are not copied, others are, and back
+where they are written. 16-bit floats are float16, or uint16 with their bits. Calls may come from several threads; the GIL is released
 meanwhile. Raises ArgumentError (a TypeError), InvalidInput (a ValueError), with all problems. Sizes
 that are open are those of the arrays; one that no array says is given by its name.
 

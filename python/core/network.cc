@@ -119,6 +119,7 @@ class ArtifactSession {
       results[name] =
           out.contains(name) ? nb::object(out[name]) : empty_array(spec.dtype, shapes[i]);
     }
+    const std::size_t read = arrays.size();
     const std::vector<runtime::TensorView> made =
         views(session_->outputs(), results, Use::Written, arrays, problems);
     if (!problems.empty()) raise(ExitStatus::InvalidInput, problems);
@@ -128,6 +129,7 @@ class ArtifactSession {
       session_->run(given, made);
       return api::Done{};
     });
+    for (std::size_t i = read; i < arrays.size(); ++i) arrays[i]->copy_back();
     return results;
   }
 
@@ -165,6 +167,8 @@ class ArtifactSession {
       const Array& array = *arrays.back();
       if (use == Use::Written && !array.is_writable())
         problems.push_back("output '" + spec.name + "' is read-only");
+      else if (use == Use::Written && array.is_repeated())
+        problems.push_back("output '" + spec.name + "' has several elements in one place");
       // Bits of 16-bit floats in uint16 count as what is wanted; other types are the session's to
       // refuse.
       const DType dtype = fits(array.dtype(), spec.dtype) ? spec.dtype : array.dtype();

@@ -21,7 +21,8 @@ api::Scheduler scheduler_of(const std::string& name) {
   raise(ExitStatus::Usage, {"scheduler '" + name + "': expected naive, isl, poly or template"});
 }
 
-// The same names as the options of polyte.compile; those that are not there keep their defaults.
+}  // namespace
+
 api::CompileOptions options_of(const nb::dict& given) {
   api::CompileOptions options;
   for (const auto [key, value] : given) {
@@ -48,6 +49,8 @@ api::CompileOptions options_of(const nb::dict& given) {
   }
   return options;
 }
+
+namespace {
 
 DType dtype_named(const std::string& name) {
   if (const auto dtype = dtype_from_string(name)) return *dtype;

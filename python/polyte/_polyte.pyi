@@ -39,8 +39,8 @@ def to_device(array: Any, device: int = 0, driver: str = "") -> DeviceArray:
 class Kernel:
     """A compiled Program. Calls may come from several threads."""
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
-        """Arrays in the order of the tensors that are read, or by name; not copied. Outputs are
-        new, or those of `out`."""
+        """Arrays in the order of the tensors that are read, or by name; those that are dense
+        are not copied. Outputs are new, or those of `out`."""
     def wait(self) -> None:
         """Of a kernel for a GPU: waits for all calls in streams, and raises what they found."""
     def bind(self, **constants: Any) -> "Kernel":
@@ -94,6 +94,22 @@ def compile(program: Program, options: Dict[str, Any], threads: int) -> Kernel: 
 def load_kernel(path: str, threads: int) -> Kernel: ...
 def check(program: Program, options: Dict[str, Any]) -> Checked: ...
 def write_script(program: Program, options: Dict[str, Any]) -> Checked: ...
+
+Told = Tuple[int, str, str, Optional[Dict[str, Any]]]
+
+def check_program(program: Program, options: Dict[str, Any], by_execution: bool) -> Told: ...
+def check_model(
+    path: str, group: str, shapes: Sequence[str], options: Dict[str, Any], by_execution: bool
+) -> Told: ...
+def check_bits(path: str, shapes: Sequence[str], target: str) -> Tuple[int, str, str]: ...
+def dependences(
+    program: Program, sizes: Dict[str, int], statements: Sequence[str], every: bool
+) -> Tuple[str, str]: ...
+def dependence_picture(
+    program: Program, sizes: Dict[str, int], statements: Sequence[str]
+) -> str: ...
+def directive_words() -> List[str]: ...
+def did_you_mean(word: str, words: Sequence[str]) -> str: ...
 
 Interval = Tuple[float, float, float]
 

@@ -1,11 +1,18 @@
 """A Program that is compiled when it is called, for the sizes that the shapes of its
 arguments say."""
 
+from __future__ import annotations
+
 import ast
 import operator
 import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from . import errors
+from . import _polyte as _core, errors
+
+if TYPE_CHECKING:
+    from .program import Program
 
 _SIGNS = {
     ast.Add: operator.add,
@@ -16,11 +23,11 @@ _SIGNS = {
 }
 
 
-def evaluated(extent, sizes):
+def evaluated(extent: int | str, sizes: Mapping[str, Any]) -> Any:
     """An extent as Program.tensors gives it, a number or a text over sizes, which may be a
     tracer's own numbers."""
 
-    def value(node):
+    def value(node: Any) -> Any:
         if isinstance(node, ast.BinOp):
             return _SIGNS[type(node.op)](value(node.left), value(node.right))
         if isinstance(node, ast.UnaryOp):
@@ -30,7 +37,9 @@ def evaluated(extent, sizes):
     return extent if isinstance(extent, int) else value(ast.parse(extent, mode="eval").body)
 
 
-def sizes_of(program, shapes, given):
+def sizes_of(
+    program: Program, shapes: Mapping[str, tuple[Any, ...]], given: Mapping[str, Any]
+) -> dict[str, Any]:
     """The Program's sizes by the shapes of tensors, {name: shape}; `given`: those that are known.
     Raises InvalidInput with all shapes that do not fit, ArgumentError where a size is no extent
     of its own."""
@@ -75,13 +84,21 @@ class Specialised:
     the last. `given`: sizes that are known.
     """
 
-    def __init__(self, program, scheduler, options, given, keep):
+    def __init__(
+        self,
+        program: Program,
+        scheduler: str,
+        options: Mapping[str, Any],
+        given: Mapping[str, int],
+        keep: int,
+    ):
         self.program, self.given, self._keep = program, given, keep
         self._scheduler, self._options = scheduler, options
         self._read = [tensor for tensor in program.tensors if tensor.role != "out"]
-        self._lock, self.kernels = threading.Lock(), {}
+        self._lock = threading.Lock()
+        self.kernels: dict[tuple[int, ...], _core.Kernel] = {}
 
-    def kernel(self, **shapes):
+    def kernel(self, **shapes: tuple[int, ...]) -> _core.Kernel:
         """The Kernel for arguments of these shapes, {name: shape}."""
         sizes = sizes_of(self.program, shapes, self.given)
         key = tuple(sizes[name] for name in self.program.sizes)
@@ -89,13 +106,13 @@ class Specialised:
             found = self.kernels.pop(key, None)
             if found is None:
                 numbers = {name: int(size) for name, size in sizes.items()}
-                found = self.program.compile(self._scheduler, **self._options, **numbers)
+                found = self.program.compile(self._scheduler, sizes=numbers, **self._options)
             self.kernels[key] = found
             while len(self.kernels) > self._keep:
                 del self.kernels[next(iter(self.kernels))]
         return found
 
-    def __call__(self, *arrays, out=None, **named):
+    def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """As Kernel.__call__: arrays in the order of the tensors that are read, or by name."""
         given = dict(zip((tensor.name for tensor in self._read), arrays))
         given.update(named)
@@ -108,14 +125,14 @@ class Specialised:
         )
         return kernel(*arrays, out=out, **named)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"<polyte.Specialised {self.program.name}({', '.join(self.program.sizes)}): "
             f"{len(self.kernels)} kernels>"
         )
 
 
-def _shape(name, array):
+def _shape(name: str, array: Any) -> tuple[int, ...]:
     try:
         return tuple(array.shape if hasattr(array, "shape") else memoryview(array).shape)
     except TypeError:

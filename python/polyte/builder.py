@@ -1,18 +1,31 @@
 """polyte.build: a Program, statement by statement, in Python."""
 
+from __future__ import annotations
+
 import contextlib
 import os
+import re
 import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, Union
 
 from . import _polyte as _core, errors
 from . import expr as e
 from .program import Program
 
+Shape = Union[e.Value, "tuple[e.Value, ...]"]
+Names = Union[str, Iterable[str]]  # "M N", or a list
 _ROLES = ("in", "const", "out", "inout", "temp")
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _caller():
+def _fraction(value: e.Expr) -> str:
+    """What it is, where an index has a number in it that is no whole one; else nothing."""
+    is_index = value.dtype is None and re.search(r"(?<![\w.])\d+(\.\d|e)", value.text)
+    return "no whole number" if is_index else ""
+
+
+def _caller() -> str:
     """Where the statement stands: "file.py:12"."""
     frame = sys._getframe(1)
     while frame.f_back and os.path.dirname(os.path.abspath(frame.f_code.co_filename)) == _HERE:
@@ -30,16 +43,24 @@ class TensorVariable:
 
     __iter__ = None
 
-    def __init__(self, builder, name, role, dtype, shape, label=None):
+    def __init__(
+        self,
+        builder: Builder,
+        name: str,
+        role: str,
+        dtype: str | None,
+        shape: tuple[e.Expr, ...] | None,
+        label: str | None = None,
+    ):
         self._builder, self.name, self.role, self._label = builder, name, role, label
         self.dtype, self.shape = dtype, shape
 
-    def label(self, name):
+    def label(self, name: str) -> TensorVariable:
         """The tensor, for a statement with a name of its own: `x.label("S1")[i] = ...`."""
         name = self._builder._named(name, "label")
         return TensorVariable(self._builder, self.name, self.role, self.dtype, self.shape, name)
 
-    def _subscripts(self, index):
+    def _subscripts(self, index: Any) -> tuple[str, list[e.Expr]]:
         index = index if isinstance(index, tuple) else (index,)
         if any(isinstance(each, slice) or each is Ellipsis for each in index):
             raise errors.ArgumentError(
@@ -53,21 +74,22 @@ class TensorVariable:
                 f"{len(self.shape)} dimensions"
             )
         for each in subscripts:
-            if each.dtype and each.dtype[0] not in "iu":
+            kind = each.dtype if each.dtype and each.dtype[0] not in "iu" else _fraction(each)
+            if kind:
                 raise errors.ArgumentError(
-                    f"'{e.plain(text)}': subscript '{e.plain(each.text)}' is {each.dtype}, "
+                    f"'{e.plain(text)}': subscript '{e.plain(each.text)}' is {kind}, "
                     "expected a whole number"
                 )
         return text, subscripts
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> e.Read:
         return e.Read(self, *self._subscripts(index))
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         text, subscripts = self._subscripts(index)
         self._builder._assign([self], text, subscripts, value, self._label)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shape = "" if self.shape is None else [each.text for each in self.shape]
         return f"<{self.role} {self.name}: {self.dtype}{shape}>"
 
@@ -75,10 +97,10 @@ class TensorVariable:
 class _Pair:
     """Two tensors that argmin and argmax write: the value and where it is."""
 
-    def __init__(self, builder, value, position):
+    def __init__(self, builder: Builder, value: TensorVariable, position: TensorVariable):
         self._builder, self._tensors = builder, [value, position]
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         text, subscripts = self._tensors[0]._subscripts(index)
         for tensor in self._tensors[1:]:
             tensor._subscripts(index)
@@ -89,7 +111,7 @@ class _Pair:
 class Builder:
     """A Program that is being written; program() gives it. Made by polyte.build."""
 
-    def __init__(self, name="op"):
+    def __init__(self, name: str = "op"):
         self.name = name
         self._sizes, self._tensors, self._facts = [], {}, []
         # (where it was written, its text) of each statement and loop, with their indentation
@@ -99,18 +121,18 @@ class Builder:
 
     # ---- names
 
-    def _named(self, name, what):
+    def _named(self, name: str, what: str) -> str:
         if not isinstance(name, str) or not name.isidentifier():
             raise errors.InvalidInput(f"{what} {name!r}: expected a name, letters, digits and _")
         return name
 
-    def _listed(self, names, what):
+    def _listed(self, names: Names, what: str) -> list[str]:
         names = names.split() if isinstance(names, str) else list(names)
         if not names:
             raise errors.ArgumentError(f"no names of {what}s")
         return [self._named(name, what) for name in names]
 
-    def sizes(self, names):
+    def sizes(self, names: Names) -> Any:
         """Sizes that stay open until the Program is compiled: `M, N = b.sizes("M N")`; one
         name gives one."""
         made = [e.Name(name, "size") for name in self._listed(names, "size")]
@@ -120,7 +142,7 @@ class Builder:
         self._sizes += made
         return made[0] if len(made) == 1 else tuple(made)
 
-    def iters(self, names, begin=None, end=None):
+    def iters(self, names: Names, begin: e.Value | None = None, end: e.Value | None = None) -> Any:
         """Iterators, `i, j = b.iters("i j")`, of ranges that follow from the shapes that they
         subscript, or begin <= i < end (`b.iters("i", N)` is from 0). A range may use sizes, other
         iterators and numbers."""
@@ -130,17 +152,18 @@ class Builder:
         made = [e.Name(name, "iterator", *bounds) for name in self._listed(names, "iterator")]
         return made[0] if len(made) == 1 else tuple(made)
 
-    def _index(self, value):
+    def _index(self, value: e.Value) -> e.Expr:
         value = e.of(value)
-        if value.dtype:
+        kind = value.dtype or _fraction(value)
+        if kind:
             raise errors.ArgumentError(
-                f"'{e.plain(value.text)}' is {value.dtype}, expected sizes, iterators and numbers"
+                f"'{e.plain(value.text)}' is {kind}, expected sizes, iterators and whole numbers"
             )
         return value
 
     # ---- tensors
 
-    def _declare(self, name, role, shape, dtype):
+    def _declare(self, name: str, role: str, shape: Shape | None, dtype: Any) -> TensorVariable:
         if self._named(name, "tensor") in self._tensors:
             raise errors.InvalidInput(f"tensor '{name}' is there already")
         if shape is not None:
@@ -152,30 +175,30 @@ class Builder:
         self._tensors[name] = made
         return made
 
-    def input(self, name, shape, dtype="f32"):
+    def input(self, name: str, shape: Shape, dtype: Any = "f32") -> TensorVariable:
         """A tensor that is read. shape: a tuple of sizes and numbers, () for one number."""
         return self._declare(name, "in", shape, dtype)
 
-    def const(self, name, shape, dtype="f32"):
+    def const(self, name: str, shape: Shape, dtype: Any = "f32") -> TensorVariable:
         """An input that is known when compiling, such as weights (Kernel.bind)."""
         return self._declare(name, "const", shape, dtype)
 
-    def output(self, name, shape, dtype="f32"):
+    def output(self, name: str, shape: Shape, dtype: Any = "f32") -> TensorVariable:
         """A tensor that the Program defines and gives back."""
         return self._declare(name, "out", shape, dtype)
 
-    def inout(self, name, shape, dtype="f32"):
+    def inout(self, name: str, shape: Shape, dtype: Any = "f32") -> TensorVariable:
         """A tensor that is updated where it is."""
         return self._declare(name, "inout", shape, dtype)
 
-    def temp(self, name, shape=None, dtype=None):
+    def temp(self, name: str, shape: Shape | None = None, dtype: Any = None) -> TensorVariable:
         """A tensor in between. Without a shape its extents and type follow from the statement that
         writes it first; give both where several statements write parts of it."""
         if (shape is None) != (dtype is None):
             raise errors.ArgumentError(f"temp '{name}': give shape and dtype, or neither")
         return self._declare(name, "temp", shape, dtype)
 
-    def pair(self, value, position):
+    def pair(self, value: TensorVariable, position: TensorVariable) -> _Pair:
         """What argmin and argmax write: `b.pair(v, p)[m] = e.argmax(x[m, k], over=k)`."""
         for each in (value, position):
             if not isinstance(each, TensorVariable):
@@ -185,7 +208,9 @@ class Builder:
     # ---- around statements
 
     @contextlib.contextmanager
-    def loop(self, name, begin, end=None, step=1):
+    def loop(
+        self, name: str, begin: e.Value, end: e.Value | None = None, step: int = 1
+    ) -> Iterator[e.Name]:
         """An ordered region, `with b.loop("t", 0, T) as t:`; step -1 runs it downwards."""
         if end is None:
             begin, end = 0, begin
@@ -203,19 +228,19 @@ class Builder:
             self._loops.pop()
 
     @contextlib.contextmanager
-    def _clause(self, clauses, made):
+    def _clause(self, clauses: list[e.Expr], made: list[e.Expr]) -> Iterator[None]:
         clauses += made
         try:
             yield
         finally:
             del clauses[-len(made) :]
 
-    def only_if(self, *conditions):
+    def only_if(self, *conditions: e.Value) -> contextlib.AbstractContextManager[None]:
         """Statements inside are only of the instances where these hold: comparisons of iterators,
         sizes and numbers, which the schedulers know."""
         return self._clause(self._ifs, self._comparisons("only_if", conditions))
 
-    def when(self, condition):
+    def when(self, condition: e.Value) -> contextlib.AbstractContextManager[None]:
         """Statements inside write nothing where this is false, which is looked at when they run."""
         condition = e.of(condition)
         if condition.dtype != "bool":
@@ -225,11 +250,11 @@ class Builder:
             )
         return self._clause(self._whens, [condition])
 
-    def assume(self, *facts):
+    def assume(self, *facts: e.Value) -> None:
         """What is known of the sizes: `b.assume(N >= 2)`."""
         self._facts += self._comparisons("assume", facts)
 
-    def _comparisons(self, what, conditions):
+    def _comparisons(self, what: str, conditions: Iterable[e.Value]) -> list[e.Expr]:
         made = [e.of(each) for each in conditions]
         if not made:
             raise errors.ArgumentError(f"{what} takes conditions, i < N")
@@ -240,7 +265,7 @@ class Builder:
 
     # ---- statements
 
-    def _line(self, text):
+    def _line(self, text: str) -> None:
         self._lines.append((_caller(), "  " * (len(self._loops) + 1) + text))
 
     def _assign(self, tensors, text, subscripts, value, label):
@@ -331,7 +356,7 @@ class Builder:
             for name in free
         ]
 
-    def _fresh(self, base):
+    def _fresh(self, base: str) -> str:
         name, number = base, 1
         while name in self._tensors:
             number += 1
@@ -385,7 +410,7 @@ class Builder:
     # ---- the result
 
     @property
-    def text(self):
+    def text(self) -> str:
         """What was written so far, as Program text."""
         return "\n".join(text for _, text in self._all_lines()) + "\n"
 
@@ -399,7 +424,7 @@ class Builder:
                 lines.append(("", f"  {tensor.role} {tensor.name}: {tensor.dtype}[{shape}]"))
         return lines + self._lines
 
-    def program(self):
+    def program(self) -> Program:
         """The Program, the same that polyte.program makes of `text`. Raises InvalidInput with every
         problem, each with the line of Python that wrote the statement."""
         lines = self._all_lines()
@@ -418,7 +443,7 @@ class Builder:
         return f"{where or self.name}: '{text.strip()}': {message}"
 
 
-def _range_text(name):
+def _range_text(name: e.Name) -> str:
     return f"{name.begin.text}..{name.end.text}"
 
 
@@ -447,7 +472,7 @@ def _outer_first(ranges):
     return placed
 
 
-def build(name="op"):
+def build(name: str = "op") -> Builder:
     """A Program in Python expressions, of the functions of polyte.expr:
 
         b = polyte.build("dense")

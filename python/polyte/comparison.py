@@ -1,14 +1,24 @@
 """Schedules side by side, timed in this process: for a look. What is to be published is
 for `polyte lab`."""
 
+from __future__ import annotations
+
 import random
 import time
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _polyte as _core, errors
 from ._progress import draw
 from .script import Script
+
+if TYPE_CHECKING:
+    import pandas
+
+    from .program import Program
+
+Estimate = tuple[float, float, float]  # with a 95 % interval
 
 _TYPES = {
     "f64": np.float64,
@@ -33,7 +43,15 @@ class Row:
 
     __slots__ = ("name", "microseconds", "ratio", "verdict", "scheduler", "samples")
 
-    def __init__(self, name, microseconds, ratio, verdict, scheduler, samples):
+    def __init__(
+        self,
+        name: str,
+        microseconds: Estimate,
+        ratio: Estimate,
+        verdict: str,
+        scheduler: str,
+        samples: list[float],
+    ):
         self.name, self.microseconds, self.ratio = name, microseconds, ratio
         self.verdict, self.scheduler, self.samples = verdict, scheduler, samples
 
@@ -41,10 +59,10 @@ class Row:
 class Comparison:
     """Of compare(): `rows` in the order of the arms. `frame()` needs pandas."""
 
-    def __init__(self, title, rows):
+    def __init__(self, title: str, rows: list[Row]):
         self.title, self.rows = title, tuple(rows)
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [self.title, f"{'':24}{'us':>10}{'ratio':>9}  95 %"]
         for row in self.rows:
             interval = (
@@ -58,12 +76,12 @@ class Comparison:
 
     __repr__ = __str__
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         from ._html import comparison_html
 
         return comparison_html(self)
 
-    def frame(self):
+    def frame(self) -> pandas.DataFrame:
         """The rows as a pandas.DataFrame: arm, microseconds and ratio with their
         intervals, verdict."""
         import pandas
@@ -116,7 +134,15 @@ def _outputs(kernel, arrays):
     ]
 
 
-def compare(*arms, program=None, rounds=20, milliseconds=2.0, seed=1, progress=False, **options):
+def compare(
+    *arms: Script | _core.Kernel | str,
+    program: Program | None = None,
+    rounds: int = 20,
+    milliseconds: float = 2.0,
+    seed: int = 1,
+    progress: bool = False,
+    **options: Any,
+) -> Comparison:
     """Times arms beside each other, the first one the baseline: Scripts, Kernels or names
     of schedulers.
 

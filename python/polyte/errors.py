@@ -1,6 +1,12 @@
 """What can go wrong. Every exception is a polyte.Error and, where one fits, Python's own
 kind too."""
 
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable
+from typing import Any
+
 
 class Error(Exception):
     """`problems`: every one that was found, a text each. `status`: what the command line
@@ -8,12 +14,12 @@ class Error(Exception):
 
     status = 70
 
-    def __init__(self, problems, refusal=None):
+    def __init__(self, problems: str | Iterable[str], refusal: dict[str, Any] | None = None):
         self.problems = [problems] if isinstance(problems, str) else list(problems)
         self.refusal = refusal
         super().__init__("\n".join(self.problems))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.problems, self.refusal)
 
 
@@ -27,6 +33,25 @@ class InvalidInput(Error, ValueError):
     """A Program, script, model or array that does not say what it must."""
 
     status = 3
+
+
+class MissingFile(InvalidInput, FileNotFoundError):
+    """A file that is not there: its name is `filename`."""
+
+    def __init__(
+        self,
+        problems: str | Iterable[str],
+        refusal: dict[str, Any] | None = None,
+        filename: str | None = None,
+    ):
+        super().__init__(problems, refusal)
+        self.errno, self.filename = errno.ENOENT, filename
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems, self.refusal, self.filename)
 
 
 class ArgumentError(Error, TypeError):
@@ -46,7 +71,7 @@ class Refused(Error, ValueError):
 
     status = 1
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         from ._html import refusal_html
 
         return refusal_html(self)
@@ -62,6 +87,10 @@ class Unsupported(Error, NotImplementedError):
     """An operator, attribute, type or processor that is not supported; all of them are listed."""
 
     status = 4
+
+
+class MissingModule(Unsupported, ImportError):
+    """A Python package that is not installed, which this call needs."""
 
 
 class ResourceLimit(Error, MemoryError):
@@ -80,6 +109,10 @@ class ArtifactError(Error, ValueError):
     """An artifact that is damaged, or made for another processor."""
 
     status = 7
+
+
+class MissingArtifact(ArtifactError, MissingFile):
+    """An artifact or a kernel's file that is not there."""
 
 
 class InternalError(Error, RuntimeError):
@@ -101,6 +134,6 @@ _KINDS = {
 }
 
 
-def made(status, problems, refusal=None):
+def made(status: int, problems: list[str], refusal: dict[str, Any] | None = None) -> Error:
     """The exception of an exit status; called by the core."""
     return _KINDS.get(status, InternalError)(problems, refusal)

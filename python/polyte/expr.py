@@ -11,16 +11,25 @@ constants, // and % by constants are possible. Whatever cannot be written raises
 (a TypeError) or InvalidInput (a ValueError) that names the expression.
 """
 
+from __future__ import annotations
+
 import itertools
 import numbers
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Union
 
 from . import errors
 
+if TYPE_CHECKING:
+    from .builder import TensorVariable
+
 DTYPES = ("f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
+Value = Union["Expr", int, float, bool]  # numbers of numpy, too
+Over = Union["Name", Iterable["Name"]]  # iterators
 _ANY, _SUM, _PRODUCT, _ATOM = range(4)  # how tightly a text holds together
 
 
-def dtype_name(dtype):
+def dtype_name(dtype: Any) -> str:
     """Polyte's name of an element type, given by it or as numpy does."""
     if isinstance(dtype, str) and dtype in DTYPES:
         return dtype
@@ -48,15 +57,15 @@ class Expr:
     __array_ufunc__ = None  # numpy's scalars leave operators to us
     __iter__ = None
 
-    def __init__(self, text, dtype, level, parts=()):
+    def __init__(self, text: str, dtype: str | None, level: int, parts: Iterable[Expr] = ()):
         self.text, self.dtype, self._level = text, dtype, level
         self._names = tuple(dict.fromkeys(name for part in parts for name in part._names))
         self._reductions = tuple(dict.fromkeys(each for part in parts for each in part._reductions))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self.dtype or 'number'} {plain(self.text)}>"
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         raise errors.ArgumentError(
             f"'{plain(self.text)}' has no truth value while a Program is written: use "
             "e.where(c, a, b), e.min, e.max, & | ~ in place of if, min, max, and, or, not"
@@ -64,95 +73,95 @@ class Expr:
 
     __hash__ = object.__hash__
 
-    def astype(self, dtype):
+    def astype(self, dtype: Any) -> Expr:
         """Converted: f32 to i32 truncates, wider whole numbers wrap."""
         name = dtype_name(dtype)
         return Expr(f"{name}({self.text})", name, _ATOM, [self])
 
-    def __add__(self, other):
+    def __add__(self, other: Value) -> Expr:
         return _infix(self, "+", other)
 
-    def __radd__(self, other):
+    def __radd__(self, other: Value) -> Expr:
         return _infix(other, "+", self)
 
-    def __sub__(self, other):
+    def __sub__(self, other: Value) -> Expr:
         return _infix(self, "-", other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Value) -> Expr:
         return _infix(other, "-", self)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Value) -> Expr:
         return _infix(self, "*", other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: Value) -> Expr:
         return _infix(other, "*", self)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Value) -> Expr:
         return _infix(self, "/", other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Value) -> Expr:
         return _infix(other, "/", self)
 
-    def __floordiv__(self, other):
+    def __floordiv__(self, other: Value) -> Expr:
         return _infix(self, "//", other)
 
-    def __mod__(self, other):
+    def __mod__(self, other: Value) -> Expr:
         return _infix(self, "%", other)
 
-    def __rmod__(self, other):
+    def __rmod__(self, other: Value) -> Expr:
         return _infix(other, "%", self)
 
-    def __lshift__(self, other):
+    def __lshift__(self, other: Value) -> Expr:
         return _infix(self, "<<", other)
 
-    def __rshift__(self, other):
+    def __rshift__(self, other: Value) -> Expr:
         return _infix(self, ">>", other)
 
-    def __and__(self, other):
+    def __and__(self, other: Value) -> Expr:
         return _logical(self, "&", other)
 
-    def __or__(self, other):
+    def __or__(self, other: Value) -> Expr:
         return _logical(self, "|", other)
 
-    def __xor__(self, other):
+    def __xor__(self, other: Value) -> Expr:
         return _infix(self, "^", other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
-    def __pow__(self, other):
+    def __pow__(self, other: Value) -> Expr:
         return _call("pow", self, other)
 
-    def __rpow__(self, other):
+    def __rpow__(self, other: Value) -> Expr:
         return _call("pow", other, self)
 
-    def __neg__(self):
+    def __neg__(self) -> Expr:
         return Expr(f"-{_held(self, _ATOM)}", self.dtype, _ANY, [self])
 
-    def __pos__(self):
+    def __pos__(self) -> Expr:
         return self
 
-    def __abs__(self):
+    def __abs__(self) -> Expr:
         return _call("abs", self)
 
-    def __invert__(self):
+    def __invert__(self) -> Expr:
         return _call("not", self)
 
-    def __lt__(self, other):
+    def __lt__(self, other: Value) -> Expr:
         return _infix(self, "<", other, "bool")
 
-    def __le__(self, other):
+    def __le__(self, other: Value) -> Expr:
         return _infix(self, "<=", other, "bool")
 
-    def __gt__(self, other):
+    def __gt__(self, other: Value) -> Expr:
         return _infix(self, ">", other, "bool")
 
-    def __ge__(self, other):
+    def __ge__(self, other: Value) -> Expr:
         return _infix(self, ">=", other, "bool")
 
-    def __eq__(self, other):
+    def __eq__(self, other: Value) -> Expr:  # type: ignore[override]
         return _infix(self, "==", other, "bool")
 
-    def __ne__(self, other):
+    def __ne__(self, other: Value) -> Expr:  # type: ignore[override]
         return _infix(self, "!=", other, "bool")
 
 
@@ -161,7 +170,7 @@ class Name(Expr):
 
     __slots__ = ("begin", "end", "kind")
 
-    def __init__(self, name, kind, begin=None, end=None):
+    def __init__(self, name: str, kind: str, begin: Expr | None = None, end: Expr | None = None):
         super().__init__(name, None, _ATOM)
         self._names = (self,)
         self.kind, self.begin, self.end = kind, begin, end
@@ -172,33 +181,33 @@ class Read(Expr):
 
     __slots__ = ("tensor",)
 
-    def __init__(self, tensor, text, subscripts):
+    def __init__(self, tensor: TensorVariable, text: str, subscripts: Iterable[Expr]):
         super().__init__(text, tensor.dtype, _ATOM, subscripts)
         self.tensor = tensor
 
-    def otherwise(self, value):
+    def otherwise(self, value: Value) -> Expr:
         """Where a subscript falls outside of its dimension nothing is read, and it is `value`."""
         value = of(value)
         joined_type(self, value, f"{self.text} else {value.text}")
         return Expr(f"({self.text} else {_held(value, _ATOM)})", self.dtype, _ATOM, [self, value])
 
-    def updated(self, combiner, value):
+    def updated(self, combiner: str, value: Value) -> Update:
         """`h[i] = h[i].updated("max", v)`: combiner is +, -, *, min, max, and, or."""
         return Update(self, combiner, value)
 
-    def __iadd__(self, value):
+    def __iadd__(self, value: Value) -> Update:  # type: ignore[override]
         return Update(self, "+", value)
 
-    def __isub__(self, value):
+    def __isub__(self, value: Value) -> Update:  # type: ignore[override]
         return Update(self, "-", value)
 
-    def __imul__(self, value):
+    def __imul__(self, value: Value) -> Update:  # type: ignore[override]
         return Update(self, "*", value)
 
-    def __iand__(self, value):
+    def __iand__(self, value: Value) -> Update:  # type: ignore[override]
         return Update(self, "and", value)
 
-    def __ior__(self, value):
+    def __ior__(self, value: Value) -> Update:  # type: ignore[override]
         return Update(self, "or", value)
 
 
@@ -207,7 +216,7 @@ class Update:
 
     __slots__ = ("read", "combiner", "value")
 
-    def __init__(self, read, combiner, value):
+    def __init__(self, read: Read, combiner: str, value: Value):
         if combiner not in ("+", "-", "*", "min", "max", "and", "or"):
             raise errors.InvalidInput(
                 f"update of '{read.text}' by {combiner!r}: expected +, -, *, min, max, and, or"
@@ -222,7 +231,7 @@ class Reduction(Expr):
     __slots__ = ("op", "value", "over", "at")
     _numbers = itertools.count()  # tell the marks of nested ones apart
 
-    def __init__(self, op, value, over, at=None):
+    def __init__(self, op: str, value: Value, over: Over, at: Expr | None = None):
         value, over = of(value), tuple(over) if isinstance(over, (tuple, list)) else (over,)
         if not over:
             raise errors.ArgumentError(f"{op} of '{plain(value.text)}' is over no iterator")
@@ -242,14 +251,14 @@ class Reduction(Expr):
 # ---- making them
 
 
-def plain(text):
+def plain(text: str) -> str:
     """For messages: nested reductions by name."""
     return "".join(
         part.split(":")[0] + "[..]" if i % 2 else part for i, part in enumerate(text.split("\0"))
     )
 
 
-def of(value):
+def of(value: Any) -> Expr:
     """A Python number, or a number of numpy, as an expression."""
     if isinstance(value, Expr):
         return value
@@ -275,7 +284,7 @@ def of(value):
     )
 
 
-def joined_type(a, b, text):
+def joined_type(a: Expr, b: Expr, text: str) -> str | None:
     """The one type of both; a number alone has none. ArgumentError names `text` where
     they differ."""
     if a.dtype and b.dtype and a.dtype != b.dtype:
@@ -285,11 +294,11 @@ def joined_type(a, b, text):
     return a.dtype or b.dtype
 
 
-def _held(part, level):
+def _held(part: Expr, level: int) -> str:
     return part.text if part._level >= level else f"({part.text})"
 
 
-def _both(a, sign, b):
+def _both(a: Any, sign: str, b: Any) -> tuple[Expr, Expr]:
     """Operands; of what is none it is said in which place."""
     try:
         return of(a), of(b)
@@ -298,7 +307,7 @@ def _both(a, sign, b):
         raise errors.ArgumentError(f"'{shown[0]} {sign} {shown[1]}': {error}") from None
 
 
-def _infix(a, sign, b, dtype=None):
+def _infix(a: Any, sign: str, b: Any, dtype: str | None = None) -> Expr:
     a, b = _both(a, sign, b)
     level = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}.get(sign, _ANY)
     left, right = (level, level + 1) if level else (_ATOM, _ATOM)
@@ -313,13 +322,13 @@ def _infix(a, sign, b, dtype=None):
     return Expr(text, dtype or joined, level, [a, b])
 
 
-def _logical(a, sign, b):
+def _logical(a: Any, sign: str, b: Any) -> Expr:
     a, b = _both(a, sign, b)
     words = {"&": "and", "|": "or"}
     return _infix(a, words[sign] if "bool" in (a.dtype, b.dtype) else sign, b)
 
 
-def _call(name, *values):
+def _call(name: str, *values: Value) -> Expr:
     values = [of(value) for value in values]
     text = f"{name}({', '.join(value.text for value in values)})"
     typed = [value for value in values if value.dtype]
@@ -328,8 +337,8 @@ def _call(name, *values):
     return Expr(text, typed[0].dtype if typed else None, _ATOM, values)
 
 
-def _function(name, says):
-    def function(x):
+def _function(name: str, says: str) -> Callable[[Value], Expr]:
+    def function(x: Value) -> Expr:
         return _call(name, x)
 
     function.__name__ = function.__qualname__ = name
@@ -351,12 +360,12 @@ sin = _function("sin", "The sine.")
 cos = _function("cos", "The cosine.")
 
 
-def fma(a, b, c):
+def fma(a: Value, b: Value, c: Value) -> Expr:
     """a * b + c, rounded once."""
     return _call("fma", a, b, c)
 
 
-def where(condition, a, b):
+def where(condition: Value, a: Value, b: Value) -> Expr:
     """a where the condition holds, else b; both are computed. The condition is bool."""
     condition, a, b = of(condition), of(a), of(b)
     text = f"select({condition.text}, {a.text}, {b.text})"
@@ -367,7 +376,7 @@ def where(condition, a, b):
     return Expr(text, joined_type(a, b, text), _ATOM, [condition, a, b])
 
 
-def _least_or_most(op, values, over):
+def _least_or_most(op: str, values: tuple[Value, ...], over: Over | None) -> Expr:
     if over is not None:
         if len(values) != 1:
             raise errors.ArgumentError(f"{op} over iterators takes one value, got {len(values)}")
@@ -380,37 +389,37 @@ def _least_or_most(op, values, over):
     return result
 
 
-def min(*values, over=None):
+def min(*values: Value, over: Over | None = None) -> Expr:
     """The least of two or more values, or of one over iterators."""
     return _least_or_most("min", values, over)
 
 
-def max(*values, over=None):
+def max(*values: Value, over: Over | None = None) -> Expr:
     """The largest of two or more values, or of one over iterators."""
     return _least_or_most("max", values, over)
 
 
-def sum(value, over):
+def sum(value: Value, over: Over) -> Reduction:
     """The sum over an iterator or several; a product inside is a fused multiply-add."""
     return Reduction("sum", value, over)
 
 
-def product(value, over):
+def product(value: Value, over: Over) -> Reduction:
     """The product over an iterator or several."""
     return Reduction("product", value, over)
 
 
-def all(value, over):
+def all(value: Value, over: Over) -> Reduction:
     """Whether a bool value holds for all."""
     return Reduction("and", value, over)
 
 
-def any(value, over):
+def any(value: Value, over: Over) -> Reduction:
     """Whether a bool value holds for one."""
     return Reduction("or", value, over)
 
 
-def _position(op, value, over, at):
+def _position(op: str, value: Value, over: Over, at: Value | None) -> Reduction:
     if at is None:
         if isinstance(over, (tuple, list)):
             raise errors.ArgumentError(
@@ -420,12 +429,12 @@ def _position(op, value, over, at):
     return Reduction(op, value, over, of(at))
 
 
-def argmax(value, over, at=None):
+def argmax(value: Value, over: Over, at: Value | None = None) -> Reduction:
     """The largest value and where it is, `at` (the iterator); of equal ones the first.
     For b.pair(v, p)[m]."""
     return _position("argmax", value, over, at)
 
 
-def argmin(value, over, at=None):
+def argmin(value: Value, over: Over, at: Value | None = None) -> Reduction:
     """The least value and where it is, as argmax."""
     return _position("argmin", value, over, at)

@@ -8,18 +8,29 @@
 The same code as the verbs `polyte lab ..`: a folder of one is a folder of the other.
 """
 
+from __future__ import annotations
+
 import json
 import numbers
 import os
 import re
 import signal
 import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Union
 
 from . import _polyte as _core
 from . import errors
+from ._options import existing, text_of
 from ._progress import draw
 from .program import Program
 from .script import Script
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+Path = Union[str, "os.PathLike[str]"]
 
 # What a row and arm of a table has: its name, of which type, and where it is in report_json's
 # row, arm or facts.
@@ -53,31 +64,31 @@ class Results:
     """A result folder, evaluated. `data`: all of it, as `lab report --format json` says it;
     `folder`: where it is."""
 
-    def __init__(self, folder):
-        self.folder = os.fspath(folder)
+    def __init__(self, folder: Path):
+        self.folder = existing(folder)
         self.data = json.loads(_core.lab_report(self.folder, "json"))
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The experiment's title."""
         return self.data["name"]
 
     @property
-    def warnings(self):
+    def warnings(self) -> list[str]:
         """Of the run and of its rows."""
         return [
             *self.data.get("warnings", []),
             *(text for row in self.data["rows"] for text in row["warnings"]),
         ]
 
-    def rows(self):
+    def rows(self) -> list[dict[str, Any]]:
         """A dict for each row and arm. time_ns and ratio (to the baseline, below 1 is faster) have
         their 95 % intervals as _low and _high; they are None of an arm that was not timed, and
         ratio of the baseline. The row's sizes are size_NAME."""
         sizes = sorted({name for row in self.data["rows"] for name in row["sizes"]})
         return [_flat(row, arm, sizes) for row in self.data["rows"] for arm in row["arms"]]
 
-    def samples(self):
+    def samples(self) -> list[dict[str, Any]]:
         """A dict for each round of each process: row, arm, process, round, nanoseconds."""
         return [
             {
@@ -93,7 +104,7 @@ class Results:
             for number, sample in enumerate(rounds)
         ]
 
-    def to_pandas(self, table="rows"):
+    def to_pandas(self, table: str = "rows") -> pandas.DataFrame:
         """rows() or samples() as a pandas.DataFrame, whole numbers and names typed as such. Raises
         Unsupported without pandas."""
         pandas = _module("pandas")
@@ -105,7 +116,7 @@ class Results:
             }
         )
 
-    def to_arrow(self, table="rows"):
+    def to_arrow(self, table: str = "rows") -> pyarrow.Table:
         """rows() or samples() as a pyarrow.Table. Raises Unsupported without pyarrow."""
         arrow = _module("pyarrow")
         rows = self._table(table)
@@ -117,18 +128,18 @@ class Results:
             }
         )
 
-    def to_parquet(self, path, table="rows"):
+    def to_parquet(self, path: Path, table: str = "rows") -> None:
         """rows() or samples() as a Parquet file, by pyarrow."""
         arrow = self.to_arrow(table)
         import pyarrow.parquet
 
         pyarrow.parquet.write_table(arrow, os.fspath(path))
 
-    def report(self, format="text"):
+    def report(self, format: str = "text") -> str:
         """As `polyte lab report`: text, markdown, csv, latex, json, benchmark or html."""
         return _core.lab_report(self.folder, format)
 
-    def _table(self, table):
+    def _table(self, table: str) -> list[dict[str, Any]]:
         if table not in ("rows", "samples"):
             raise errors.UsageError(f"table {table!r}: expected rows or samples")
         return self.rows() if table == "rows" else self.samples()
@@ -147,16 +158,16 @@ class Results:
             (name, int) for name in (rows[0] if rows else ()) if name not in known
         )
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.report()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"<polyte.lab.Results {self.name}: {len(self.data['rows'])} rows, "
             f"{len(self.data['arms'])} arms>"
         )
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         from ._html import lab_html
 
         return lab_html(self)
@@ -165,7 +176,7 @@ class Results:
 _PANDAS = {str: "string", int: "Int64", float: "Float64"}
 
 
-def _module(name):
+def _module(name: str) -> Any:
     try:
         return __import__(name)
     except ImportError:
@@ -192,7 +203,7 @@ def _flat(row, arm, sizes):
 # ---- running
 
 
-def _toml(value):
+def _toml(value: Any) -> str:
     """A value of an experiment, in TOML's inline form; strings of JSON are strings of TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -213,8 +224,8 @@ def _toml(value):
     if hasattr(value, "__fspath__"):
         return _toml(os.path.abspath(value))
     raise errors.ArgumentError(
-        f"an experiment has {value!r} of type {type(value).__name__}, expected texts, "
-        "numbers, lists, dicts, Programs and Scripts"
+        f"{value!r} is of type {type(value).__name__}, expected texts, numbers, lists and dicts, "
+        "of `programs` Programs, of `arms` Scripts"
     )
 
 
@@ -249,7 +260,7 @@ class _Kept:
         return value
 
 
-def experiment(described):
+def experiment(described: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     """An experiment's dict as TOML, and {name: text} of the files that it names. The keys are
     docs/lab.md's; `programs` may hold Programs, `arms` Scripts and dicts (of an [[arm]]: name and
     script, scheduler or peer) beside names."""
@@ -266,16 +277,24 @@ def experiment(described):
             made["arm"] = [each if isinstance(each, dict) else _arm(each) for each in arms]
         else:
             made["arms"] = arms
-    return "".join(f"{name} = {_toml(value)}\n" for name, value in made.items()), kept.files
+    return "".join(f"{name} = {_keyed(name, value)}\n" for name, value in made.items()), kept.files
 
 
-def _arm(name):
+def _keyed(name: str, value: Any) -> str:
+    try:
+        return _toml(value)
+    except errors.ArgumentError as error:
+        meant = _core.did_you_mean(str(name), ["programs", "arms", "arm", "sizes", "stop"])
+        raise errors.ArgumentError(f"key '{name}': {error}{meant}") from None
+
+
+def _arm(name: str) -> dict[str, str]:
     """A name of `arms` as an [[arm]]."""
     kind, _, what = name.partition(":")
     return {"name": name, kind: what} if what else {"name": name, "scheduler": name}
 
 
-def _worker(folder):
+def _worker(folder: str) -> list[str]:
     """The command of a process that measures: this interpreter, with this one's modules."""
     if not sys.executable:
         raise errors.Unsupported(
@@ -287,7 +306,7 @@ def _worker(folder):
     return [sys.executable, "-c", program, folder]  # the folder last: parts of a run have others
 
 
-def _work(folder):
+def _work(folder: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word
     try:
         _core.lab_work(folder, sys.stdin.read())
@@ -295,7 +314,11 @@ def _work(folder):
         raise SystemExit("\n".join(f"error: {problem}" for problem in error.problems)) from None
 
 
-def run(described, out=None, progress=None):
+def run(
+    described: Mapping[str, Any] | Path,
+    out: Path | None = None,
+    progress: Callable[[str], Any] | bool | None = None,
+) -> Results:
     """Measures an experiment in processes of their own and gives its Results.
 
     described: a dict (see experiment()), the path of an experiment.toml, or a result folder to go
@@ -321,19 +344,15 @@ def run(described, out=None, progress=None):
             raise errors.ArgumentError(f"out: {os.fspath(described)} is a result folder already")
         text, origin, folder = "", "", os.path.abspath(described)
     else:
+        text = text_of(described)
         origin = os.path.abspath(described)
         folder = os.path.abspath(out if out is not None else os.path.splitext(origin)[0] + ".lab")
-        try:
-            with open(origin, encoding="utf-8") as file:
-                text = file.read()
-        except (OSError, UnicodeDecodeError) as error:
-            raise errors.InvalidInput(f"{origin}: cannot be read: {error}") from None
     if _core.lab_run(text, origin, folder, _worker(folder), say):
         raise KeyboardInterrupt(f"stopped; polyte.lab.run({folder!r}) goes on")
     return Results(folder)
 
 
-def _say_bar(line):
+def _say_bar(line: str) -> None:
     """A runner's line, "[3/10] process 2 of ..", as a bar."""
     found = re.match(r"\[(\d+)/(\d+)\] (.*)", line)
     if found:
@@ -342,7 +361,9 @@ def _say_bar(line):
         print(line, file=sys.stderr)
 
 
-def compare(before, after, filter="", min_effect=0.01):
+def compare(
+    before: Results | Path, after: Results | Path, filter: str = "", min_effect: float = 0.01
+) -> RunComparison:
     """Two runs of the same rows: has anything become slower? A RunComparison."""
     folders = [os.fspath(getattr(each, "folder", each)) for each in (before, after)]
     return RunComparison(*_core.lab_compare(*folders, filter, min_effect))
@@ -351,8 +372,8 @@ def compare(before, after, filter="", min_effect=0.01):
 class RunComparison:
     """`text`, as `polyte lab compare` prints it; `data`, its JSON; `is_regression`."""
 
-    def __init__(self, text, data, is_regression):
+    def __init__(self, text: str, data: str, is_regression: bool):
         self.text, self.data, self.is_regression = text, json.loads(data), is_regression
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text

@@ -8,12 +8,16 @@ FOLDER/shards/I, which `polyte lab merge` joins. Hosts need the same build of `p
 path or on PATH, and nothing else.
 """
 
+from __future__ import annotations
+
 import argparse
 import pathlib
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 
-def measure_shard(plan, shard, binary):
+def measure_shard(plan: str, shard: str, binary: str) -> tuple[str, str]:
     """On a host: the samples of these rows of the plan, and what was said while they were taken."""
     import os
     import shutil
@@ -39,15 +43,15 @@ def measure_shard(plan, shard, binary):
         )
 
 
-def one_worker_a_host(workers):
+def one_worker_a_host(workers: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Two workers of one host would disturb each other's times."""
-    hosts = {}
+    hosts: dict[Any, str] = {}
     for address, facts in sorted(workers.items()):
         hosts.setdefault(facts.get("host", address), address)
     return list(hosts.values())
 
 
-def run(address, folder, binary):
+def run(address: str, folder: pathlib.Path, binary: str) -> list[str]:
     """Returns what went wrong, a line each."""
     from distributed import Client
 
@@ -80,7 +84,7 @@ def run(address, folder, binary):
         return problems
 
 
-def main():
+def main() -> int:
     """The shards of a run, one per worker of a cluster; exit 1 where one of them failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -11,7 +11,10 @@
 What is refused is shown with its counterexample, and nothing is defined.
 """
 
+from __future__ import annotations
+
 import re
+from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
 from IPython.display import display
@@ -23,7 +26,7 @@ from .program import Program, op
 _SIZE = re.compile(r"(\w+)=(\d+)$")
 
 
-def _programs(text):
+def _programs(text: str) -> list[Program]:
     """The Programs of a cell: text, or a line of index notation."""
     if not re.search(r"(?m)^\s*program\b", text):
         return [op(text.strip())]
@@ -36,16 +39,16 @@ def _programs(text):
     ]
 
 
-def _fail(error):
+def _fail(error: errors.Error) -> NoReturn:
     if getattr(error, "refusal", None):
         display(error)
     raise UsageError(str(error))
 
 
-def load(shell):
+def load(shell: Any) -> None:
     """Registers both cell magics with an InteractiveShell."""
 
-    def polyte(line, cell):
+    def polyte(line: str, cell: str) -> None:
         """%%polyte [NAME]: the cell's Programs become variables, by their names; NAME is for
         a single one."""
         try:
@@ -61,7 +64,7 @@ def load(shell):
         for program in made:
             display(program)
 
-    def polyte_script(line, cell):
+    def polyte_script(line: str, cell: str) -> None:
         """%%polyte_script NAME PROGRAM [SIZE=N ..]: a Script of the cell's directives."""
         words = line.split()
         if (

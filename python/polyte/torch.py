@@ -6,10 +6,16 @@ itself does not.
     fast = torch.compile(lambda A, B: matmul(A, B) + 1)   # stays one operator of the graph
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import torch
 
 from . import errors
 from ._specialised import evaluated, sizes_of
+from .program import Program, Tensor
 
 _TYPES = {
     "f64": torch.float64,
@@ -32,7 +38,7 @@ _TYPES.update(
 )
 
 
-def _schema(tensors):
+def _schema(tensors: Sequence[Tensor]) -> str:
     """`in` and `const` tensors are arguments, `inout` ones are written, `out` ones are returned."""
     arguments = [
         f"Tensor{f'(a{i}!)' if tensor.role == 'inout' else ''} {tensor.name}"
@@ -47,7 +53,7 @@ def _schema(tensors):
 class _Operator:
     """The calls of one operator, and the kernels compiled for them."""
 
-    def __init__(self, program, scheduler, keep, options):
+    def __init__(self, program: Program, scheduler: str, keep: int, options: dict[str, Any]):
         problems = [
             f"tensor '{tensor.name}' is {tensor.dtype}, which this torch has not"
             for tensor in program.tensors
@@ -60,7 +66,7 @@ class _Operator:
         self.read = [tensor for tensor in program.tensors if tensor.role != "out"]
         self._written = [tensor for tensor in program.tensors if tensor.role == "out"]
 
-    def __call__(self, arguments):
+    def __call__(self, arguments: Iterable[torch.Tensor]) -> Any:
         outs = self.results(arguments)
         dense = [
             array.detach() if tensor.role == "inout" else array.detach().contiguous()
@@ -69,7 +75,7 @@ class _Operator:
         self._made(*dense, out=tuple(outs))
         return self.returned(outs)
 
-    def results(self, arguments):
+    def results(self, arguments: Iterable[torch.Tensor]) -> list[torch.Tensor]:
         """New tensors, of the shapes that those of the arguments imply."""
         wrong = [
             f"argument '{tensor.name}' is {array.dtype}, expected {_TYPES[tensor.dtype]}"
@@ -91,20 +97,28 @@ class _Operator:
         ]
 
     @staticmethod
-    def returned(outs):
+    def returned(outs: list[torch.Tensor]) -> Any:
         """As torch wants them: None, one, or a tuple."""
         return None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
 
 
-def op(program, name=None, scheduler="poly", *, namespace="polyte", keep=64, **options):
+def op(
+    program: Program,
+    name: str | None = None,
+    scheduler: str = "poly",
+    *,
+    namespace: str = "polyte",
+    keep: int = 64,
+    **options: Any,
+) -> Any:
     """A Program as a custom operator of torch, of tensors in this processor's memory:
     a torch.library.CustomOpDef.
 
     It is called with the tensors that are read, in the Program's order, or by name; it gives new
     tensors, and writes `inout` ones where they are. Its kernels are compiled for the shapes it is
     called with, at most `keep` are kept; sizes that no shape says are given here, by name, as are
-    the options of Program.compile. Tensors that are not dense are copied first, but for `inout`
-    ones, which are refused. torch.compile keeps it as one operator (its shapes may be symbolic);
+    the options of Program.compile. Tensors that are not dense are copied first, and `inout` ones
+    back after. torch.compile keeps it as one operator (its shapes may be symbolic);
     a gradient is what you register: `made.register_autograd(backward, setup_context=..)`. Without
     one, backward() is torch's error.
 

@@ -1,4 +1,4 @@
-"""docs/python.md, example by example, as it is printed there."""
+"""docs/python.md, example by example, as it is printed there, and the README's lines."""
 
 import doctest
 import importlib.util
@@ -15,7 +15,11 @@ def examples():
     (source, what was left out)."""
     with open(os.path.join(ROOT, "docs", "python.md")) as page:
         blocks = re.findall(r"(?ms)^```python ?(\w*)\n(.*?)^```", page.read())
-    has = {name: not name or importlib.util.find_spec(name) is not None for name, _ in blocks}
+    modules = {"pillow": "PIL"}
+    has = {
+        name: not name or importlib.util.find_spec(modules.get(name, name)) is not None
+        for name, _ in blocks
+    }
     return "\n".join(text for name, text in blocks if has[name]), sorted(
         name for name in has if not has[name]
     )
@@ -34,3 +38,11 @@ def test_examples_of_the_guide(tmp_path, monkeypatch):
         pytest.fail("".join(said))
     if left_out:
         pytest.skip(f"the others are right; not installed: {', '.join(left_out)}")
+
+
+def test_lines_of_the_readme():
+    with open(os.path.join(ROOT, "README.md")) as page:
+        (lines,) = re.findall(r"(?ms)^```python\n(.*?)^```", page.read())
+    names = {}
+    exec(lines, names)
+    assert names["y"].shape == (128, 768) and (names["y"] == 768).all()

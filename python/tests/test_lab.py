@@ -1,6 +1,8 @@
 """Experiments from Python. What is called faster is tests/lab's to test; here it is what comes
 back, and that it is all of it."""
 
+import csv
+import io
 import json
 import os
 import signal
@@ -76,6 +78,15 @@ def test_reports(results):
     html = results._repr_html_()
     assert "two &lt;schedules&gt;" in html and html.count("<tr>") == 7 and "op_mine" in html
     assert repr(results) == "<polyte.lab.Results two <schedules>: 2 rows, 3 arms>"
+
+
+def test_columns_of_csv(results):
+    table = list(csv.DictReader(io.StringIO(results.report("csv"), newline="")))
+    for got, row in zip(table, results.rows()):
+        names = [name for name in row if name.startswith("size_")]
+        assert names and {name: int(got[name]) for name in names} == {n: row[n] for n in names}
+        assert all(got[name] == str(row[name]) for name in ("program", "dtype", "threads", "fill"))
+        assert got["caches"] == row["caches"] == "warm" and None not in got
 
 
 def test_frames(results):
@@ -206,7 +217,7 @@ def test_what_is_no_experiment(tmp_path, described, kind, words):
 
 
 def test_what_cannot_be_read(tmp_path):
-    with pytest.raises(ValueError, match="nowhere.toml: cannot be read"):
+    with pytest.raises(ValueError, match="nowhere.toml: there is no such file"):
         lab.run(tmp_path / "nowhere.toml")
     with pytest.raises(TypeError, match="needs out="):
         lab.run({"programs": [], "arms": []})

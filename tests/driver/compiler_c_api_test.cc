@@ -95,6 +95,33 @@ TEST_CASE("the C API compiles, says what it made, and calls it on any memory") {
   }
 }
 
+TEST_CASE("memory with strides is copied") {
+  const Dense dense;
+  Operands operands;
+  polyte_execution* execution = nullptr;
+  REQUIRE(kApi->execution_new(dense.kernel, operands.data().data(), 1, nullptr, &execution,
+                              nullptr) == 0);
+  std::vector<float> turned(35, -1);  // y by columns
+  const std::int64_t strides[] = {1, 5};
+  REQUIRE(kApi->execution_set_strides(execution, 2, strides, 2, nullptr) == 0);
+  auto data = operands.data();
+  data[2] = turned.data();
+  REQUIRE(kApi->execution_run(execution, data.data(), 3, nullptr) == 0);
+  for (std::size_t m = 0; m < 5; ++m)
+    for (std::size_t n = 0; n < 7; ++n) operands.y[m * 7 + n] = turned[n * 5 + m];
+  CHECK(operands.is_right());
+  REQUIRE(kApi->execution_set_strides(execution, 2, nullptr, 0, nullptr) == 0);
+  operands.y.assign(35, -1);
+  REQUIRE(kApi->execution_run(execution, operands.data().data(), 3, nullptr) == 0);
+  CHECK(operands.is_right());
+  const Text refused =
+      failure_of([&](auto f) { return kApi->execution_set_strides(execution, 2, strides, 1, f); });
+  CHECK(refused.status == 2);
+  CHECK(refused.text == "argument 'y' has 1 strides, expected 2: [5, 7]");
+  CHECK(kApi->execution_set_strides(nullptr, 0, strides, 2, nullptr) == 2);
+  kApi->execution_free(execution);
+}
+
 TEST_CASE("tensors by their infos") {
   const Dense dense;
   REQUIRE(kApi->kernel_tensor_count(dense.kernel) == 3);

@@ -95,6 +95,17 @@ TEST_CASE("every format is the same for the same samples, and another is refused
                        UserError);
 }
 
+TEST_CASE("CSV: what a row is of, and its sizes in columns of their own") {
+  const Results results = evil_results();
+  const std::string text = report_csv(results), head = text.substr(0, text.find("\r\n"));
+  CHECK(head.find(",machine,program,dtype,threads,fill,caches,size_") != std::string::npos);
+  const Row& row = results.plan.rows[0];
+  REQUIRE(!row.sizes.empty());
+  const std::string end = "," + std::to_string(row.threads) + "," + csv_field(row.fill) + "," +
+                          to_string(row.caches) + "," + std::to_string(row.sizes.begin()->second);
+  CHECK(text.find(end) != std::string::npos);
+}
+
 TEST_CASE("text fits 80 columns") {
   std::istringstream lines(report_text(evil_results()));
   for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80, line);
