@@ -10,6 +10,49 @@
 namespace polyte::codegen {
 namespace {
 
+// What C++ has beside the words below, and C since 2011.
+constexpr std::string_view kOfCpp[] = {"alignas",
+                                       "alignof",
+                                       "and",
+                                       "and_eq",
+                                       "bitand",
+                                       "bitor",
+                                       "catch",
+                                       "compl",
+                                       "concept",
+                                       "consteval",
+                                       "constexpr",
+                                       "constinit",
+                                       "const_cast",
+                                       "co_await",
+                                       "co_return",
+                                       "co_yield",
+                                       "decltype",
+                                       "dynamic_cast",
+                                       "explicit",
+                                       "export",
+                                       "friend",
+                                       "mutable",
+                                       "namespace",
+                                       "noexcept",
+                                       "not",
+                                       "not_eq",
+                                       "nullptr",
+                                       "or",
+                                       "or_eq",
+                                       "protected",
+                                       "reinterpret_cast",
+                                       "requires",
+                                       "static_assert",
+                                       "static_cast",
+                                       "thread_local",
+                                       "typeid",
+                                       "typename",
+                                       "typeof",
+                                       "typeof_unqual",
+                                       "xor",
+                                       "xor_eq"};
+
 // Keywords of C and C++, what the headers of the text declare that is short, and what the text
 // itself says.
 bool is_taken(const std::string& name) {
@@ -29,6 +72,7 @@ bool is_taken(const std::string& name) {
       "y1",       "yn",      "unix",   "linux",    "exit",     "rand",     "time",     "nearbyint"};
   constexpr std::array<std::string_view, 4> kMacros{"NAN", "INFINITY", "NULL", "INT64_MIN"};
   return std::ranges::find(kWords, name) != kWords.end() ||
+         std::ranges::find(kOfCpp, name) != std::end(kOfCpp) ||
          std::ranges::find(kMacros, name) != kMacros.end() || is_c_helper(name) ||
          name.ends_with("_t") || name.ends_with("_MIN") || name.ends_with("_MAX") ||
          name.starts_with("_") ||

@@ -262,6 +262,14 @@ int run_program(const OpOptions& options, const std::shared_ptr<const ir::Progra
                                        : run_once(options, op, buffers, compiled_ms);
 }
 
+std::vector<std::string> outputs_of(const ir::Program& program) {
+  std::vector<std::string> names;
+  for (const ir::Buffer* buffer : program.interface())
+    if (buffer->role == ir::Role::Out || buffer->role == ir::Role::InOut)
+      names.push_back(buffer->name);
+  return names;
+}
+
 // What is written, checked before anything is compiled.
 void check_files(const OpOptions& options,
                  const std::vector<std::shared_ptr<const ir::Program>>& programs) {
@@ -310,6 +318,18 @@ void check_device(const OpOptions& options, const codegen::Target& target) {
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
+// A name that C or C++ has taken cannot be the function's, which would then be called otherwise
+// than was asked.
+void check_c_name(const OpOptions& options) {
+  const std::vector<std::string> of_c = {"c", "header", "object"};
+  const auto kind = std::ranges::find_first_of(options.emit, of_c);
+  if (kind == options.emit.end() || options.name.empty()) return;
+  if (const std::string in_c = codegen::c_names_of(options.name).call; in_c != options.name)
+    throw UserError(ExitStatus::Usage, "--name " + options.name + ": --emit " + *kind +
+                                           " names a function so, but C or C++ uses this name; " +
+                                           "expected another, such as " + options.name + "_kernel");
+}
+
 // --name: of the one program there is.
 void rename(const std::string& name, std::vector<std::shared_ptr<const ir::Program>>& programs) {
   const bool starts_well = std::isalpha(static_cast<unsigned char>(name[0])) != 0;
@@ -342,6 +362,7 @@ int run_op(const OpOptions& options) {
   if (!options.name.empty()) {
     rename(options.name, programs);
     rename(options.name, open);
+    check_c_name(options);
   }
   if (programs.size() > 1 && !options.artifact.empty())
     throw UserError(ExitStatus::Usage, "--artifact: " + options.source.source + " has " +
@@ -350,6 +371,9 @@ int run_op(const OpOptions& options) {
   check_scripts(options.schedule, programs);
   check_files(options, programs);
   require_data(options.data);
+  for (const auto& program : programs) {
+    if (runs_once(options)) check_outputs(options.data, outputs_of(*program));
+  }
   for (std::size_t i = 0; i < programs.size(); ++i)
     status = std::max(status, run_program(options, programs[i], open[i], target, rows));
   if (options.json) {

@@ -13,6 +13,7 @@
 #include "frontend/c/c_reader.h"
 #include "ir/program_text.h"
 #include "schedule/script/script.h"
+#include "support/file_kind.h"
 #include "support/join_words.h"
 #include "support/nearest_word.h"
 
@@ -82,6 +83,17 @@ DType parse_dtype(const std::string& name) {
                                          (of.empty() ? "" : "sum[" + of + "] ") + product + "'");
 }
 
+// One line in place of one for each line of a file that is something else.
+void require_program_text(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path)) return;
+  const std::optional<KnownFile> known = file_kind(path);
+  if (!known || known->kind == FileKind::Program) return;
+  throw UserError(ExitStatus::InvalidInput,
+                  path + ": is " + known->text + ", expected Program text, which begins with " +
+                      "program NAME(SIZES)" +
+                      (known->kind == FileKind::Script ? "; a script is given with --script" : ""));
+}
+
 // Index notation has an equation with brackets; all else is a file, by its ending C or Program
 // text.
 std::vector<ir::Program> parse_source(const OperatorOptions& options) {
@@ -101,7 +113,9 @@ std::vector<ir::Program> parse_source(const OperatorOptions& options) {
   if (options.source.ends_with(".c"))
     return frontend::read_c(read_text_file(options.source), options.source,
                             parse_dtype(options.dtype.empty() ? "f64" : options.dtype));
-  return ir::parse_programs(read_text_file(options.source), options.source);
+  const std::string text = read_text_file(options.source);
+  require_program_text(options.source);
+  return ir::parse_programs(text, options.source);
 }
 
 // A size may be given in the notation's own case: the parameter `m` or `M` of extent m.
@@ -342,12 +356,17 @@ std::string read_text_file(const std::string& path) {
     text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
   if (text.size() > kLimit)
     throw UserError(ExitStatus::ResourceLimit, path + ": more than 16 MiB of text");
-  const std::string kind = std::filesystem::is_regular_file(path) ? kind_of_file(path) : "";
-  if (text.find('\0') != std::string::npos || kind.ends_with("image") || kind == "an ONNX model")
+  std::optional<KnownFile> known;
+  if (std::filesystem::is_regular_file(path)) known = file_kind(path);
+  const bool is_text =
+      text.find('\0') == std::string::npos &&
+      !(known && (known->kind == FileKind::Image || known->kind == FileKind::Onnx));
+  if (!is_text)
     throw UserError(
         ExitStatus::InvalidInput,
-        path + ": is " + (kind.empty() ? "no text" : kind) + ", expected text" +
-            (kind == "an ONNX model" ? "; polyte run, compile and bench take models" : ""));
+        path + ": is " + (known ? known->text : "no text") + ", expected text" +
+            (known && known->kind == FileKind::Onnx ? "; polyte run, compile and bench take models"
+                                                    : ""));
   return text;
 }
 
