@@ -57,12 +57,44 @@ DType parse_dtype(const std::string& name) {
                               "bfloat16", "int32", "int64", "uint8", "bool"}));
 }
 
+std::string without_blanks(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
+// The output of einsum without an arrow: the letters that appear once, in their order.
+std::string once_in(const std::string& operands) {
+  std::string letters;
+  for (char c = 'A'; c <= 'z'; ++c)
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0 && std::ranges::count(operands, c) == 1)
+      letters += c;
+  return letters;
+}
+
+// mk,kn: words of few letters, as indices are.
+bool is_einsum(const std::string& source) {
+  if (source.find('.') != std::string::npos) return false;
+  if (source.find("->") != std::string::npos) return true;
+  std::istringstream stream(without_blanks(source));
+  constexpr std::size_t kMostLetters = 6;
+  bool several = false;
+  for (std::string word; std::getline(stream, word, ',');) {
+    several = several || stream.eof() == false;
+    if (word.empty() || word.size() > kMostLetters ||
+        !std::ranges::all_of(word, [](unsigned char c) { return std::isalpha(c) != 0; }))
+      return false;
+  }
+  return several && !std::filesystem::exists(source);
+}
+
 // What `mk,kn->mn` is in index notation: C[m,n] = sum[k] A[m,k]*B[k,n].
 // The operands are named A, B, .. in order and the output with the next letter; letters that
 // the output lacks are summed over.
 [[noreturn]] void refuse_einsum(const std::string& source) {
   const std::size_t arrow = source.find("->");
-  const std::string operands = source.substr(0, arrow), output = source.substr(arrow + 2);
+  const std::string operands = without_blanks(source.substr(0, arrow));
+  const std::string output =
+      arrow == std::string::npos ? once_in(operands) : without_blanks(source.substr(arrow + 2));
   auto access = [](char name, const std::string& letters) {
     std::string text = std::string(1, name) + "[";
     for (const char c : letters) text += (text.size() > 2 ? "," : "") + std::string(1, c);
@@ -102,9 +134,7 @@ std::vector<ir::Program> parse_source(const OperatorOptions& options) {
   if (notation)
     return {ir::parse_index_notation(options.source,
                                      parse_dtype(options.dtype.empty() ? "f32" : options.dtype))};
-  if (options.source.find("->") != std::string::npos &&
-      options.source.find('.') == std::string::npos)
-    refuse_einsum(options.source);
+  if (is_einsum(options.source)) refuse_einsum(options.source);
   if (equation && !std::filesystem::exists(options.source))
     throw UserError(ExitStatus::Usage,
                     "'" + options.source +
