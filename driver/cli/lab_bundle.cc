@@ -40,6 +40,10 @@ struct ReproduceVerb {
 };
 
 int run_lab_reproduce(const ReproduceVerb& verb) {
+  if (fs::is_directory(verb.bundle))
+    throw UserError(ExitStatus::Usage, verb.bundle +
+                                           ": is a folder, expected a bundle; polyte lab bundle " +
+                                           verb.bundle + " makes one of a result folder");
   lab::Bundle bundle = lab::read_bundle(verb.bundle);
   const std::string folder =
       verb.out.empty() ? fs::path(verb.bundle).replace_extension(".again").string() : verb.out;
@@ -76,7 +80,7 @@ void add_lab_reproduce(const Verb& lab) {
       "reproduce", "run a bundle's plan here: what agrees, row by row; exit 1 where one does not");
   auto options = std::make_shared<ReproduceVerb>();
   verb.option("bundle", options->bundle, "a file of polyte lab bundle").required();
-  verb.option("--out", options->out, "the result folder; else the bundle's name with .again");
+  verb.option("-o,--out", options->out, "the result folder; else the bundle's name with .again");
   verb.flag("--json", options->json, "as JSON");
   verb.flag("--quiet", options->quiet, "no progress on stderr");
   verb.example("polyte lab reproduce results.zip --out again");

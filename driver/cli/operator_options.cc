@@ -411,7 +411,11 @@ void make_folder(const std::string& path) {
 void write_file(const std::string& path, const std::string& contents) {
   std::ofstream file(path, std::ios::binary);
   file << contents;
-  if (!file.flush()) throw UserError(ExitStatus::InvalidInput, path + ": cannot be written");
+  errno = 0;
+  if (!file.flush())
+    throw UserError(ExitStatus::InvalidInput,
+                    path + ": cannot be written" +
+                        (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
 }
 
 }  // namespace polyte::cli
