@@ -7,6 +7,7 @@
 #include "driver/lab/bundle.h"
 #include "driver/lab/reproduce.h"
 #include "driver/lab/runner.h"
+#include "support/file_kind.h"
 
 namespace polyte::cli {
 namespace {
@@ -44,6 +45,11 @@ int run_lab_reproduce(const ReproduceVerb& verb) {
     throw UserError(ExitStatus::Usage, verb.bundle +
                                            ": is a folder, expected a bundle; polyte lab bundle " +
                                            verb.bundle + " makes one of a result folder");
+  if (fs::is_regular_file(verb.bundle))
+    if (const auto known = file_kind(verb.bundle); !known || known->kind != FileKind::Zip)
+      throw UserError(ExitStatus::InvalidInput,
+                      verb.bundle + ": " + (known ? "is " + known->text : "no zip archive") +
+                          ", expected a bundle; polyte lab bundle makes one of a result folder");
   lab::Bundle bundle = lab::read_bundle(verb.bundle);
   const std::string folder =
       verb.out.empty() ? fs::path(verb.bundle).replace_extension(".again").string() : verb.out;

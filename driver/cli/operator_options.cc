@@ -31,30 +31,9 @@ std::string size_problem(const std::string& text, std::int64_t& value) {
   return value < 0 ? "expected NAME=SIZE with a size that is not negative" : "";
 }
 
-// Names of types that other libraries have: C's, PyTorch's, and those of papers.
-constexpr std::pair<const char*, const char*> kOtherTypes[] = {
-    {"double", "f64"}, {"single", "f32"}, {"float", "f32"},   {"half", "f16"},    {"fp64", "f64"},
-    {"fp32", "f32"},   {"fp16", "f16"},   {"byte", "u8"},     {"int", "i32"},     {"long", "i64"},
-    {"short", "i16"},  {"char", "i8"},    {"bfloat", "bf16"}, {"boolean", "bool"}};
-
-// Our names, and NumPy's: float32, int8, bfloat16.
 DType parse_dtype(const std::string& name) {
-  if (std::optional<DType> type = dtype_from_string(name)) return *type;
-  static const std::pair<const char*, const char*> kPrefixes[] = {
-      {"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}};
-  for (const auto& [longer, shorter] : kPrefixes) {
-    if (!name.starts_with(longer)) continue;
-    if (std::optional<DType> type =
-            dtype_from_string(shorter + name.substr(std::string(longer).size())))
-      return *type;
-  }
-  for (const auto& [other, ours] : kOtherTypes)
-    if (name == other) return *dtype_from_string(ours);
-  throw UserError(
-      ExitStatus::Usage,
-      "--dtype " + name + ": expected one of f64 f32 f16 bf16 i8..i64 u8..u64 bool" +
-          did_you_mean(name, {"f64", "f32", "f16", "bf16", "float64", "float32", "float16",
-                              "bfloat16", "int32", "int64", "uint8", "bool"}));
+  if (const std::optional<DType> type = dtype_from_any_name(name)) return *type;
+  throw UserError(ExitStatus::Usage, "--dtype " + name + ": " + expected_dtype(name));
 }
 
 std::string without_blanks(std::string text) {
