@@ -6,6 +6,7 @@
 
 #include "bench/measure.h"
 #include "bench/peak.h"
+#include "codegen/c/c_names.h"
 #include "driver/cli/access_report.h"
 #include "driver/cli/ahead_of_time.h"
 #include "driver/cli/model_options.h"
@@ -233,6 +234,27 @@ int run_once(const OpOptions& options, const driver::CompiledOperator& op,
   return finish_outputs(options.data, buffers);
 }
 
+bool is_of_c(const std::string& kind) {
+  return kind == "c" || kind == "header" || kind == "object";
+}
+
+// Functions of C are called by the name, which no keyword can be.
+void check_c_name(const OpOptions& options) {
+  const auto kind = std::ranges::find_if(options.emit, is_of_c);
+  if (kind == options.emit.end() || !codegen::is_c_keyword(options.name)) return;
+  throw UserError(ExitStatus::Usage, "--name " + options.name + ": is a keyword of C or C++, and " +
+                                         "--emit " + *kind + " names a function so; expected " +
+                                         "another, such as " + options.name + "_kernel");
+}
+
+// What C has already is called otherwise there.
+void note_c_name(const OpOptions& options, const ir::Program& program) {
+  const std::string in_c = codegen::c_names_of(program.name).call;
+  if (in_c != program.name && std::ranges::any_of(options.emit, is_of_c))
+    std::cerr << "note: in C the function is called " << in_c << ", as " << program.name
+              << " is a name of C or of its libraries\n";
+}
+
 // One program, compiled and run as far as the options ask; rows of --bench are added to `rows`.
 int run_program(const OpOptions& options, const std::shared_ptr<const ir::Program>& program,
                 const std::shared_ptr<const ir::Program>& open, const codegen::Target& target,
@@ -243,6 +265,7 @@ int run_program(const OpOptions& options, const std::shared_ptr<const ir::Progra
   kernel.emulated = options.emulate;
   const bool looking = !options.emit.empty() || !options.dump_dir.empty() || options.explain;
   // Who only looks at stages gets them without machine code, and without values for inputs.
+  note_c_name(options, *program);
   if (looking && !options.bench && options.artifact.empty() && !wants_results(options) &&
       !options.emulate) {
     show(options, driver::build_kernel(program, target.machine, kernel), target);
@@ -316,18 +339,6 @@ void check_device(const OpOptions& options, const codegen::Target& target) {
   for (std::string& problem : device_kind_problems(options.emit, target))
     problems.push_back(std::move(problem));
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
-}
-
-// A name that C or C++ has taken cannot be the function's, which would then be called otherwise
-// than was asked.
-void check_c_name(const OpOptions& options) {
-  const std::vector<std::string> of_c = {"c", "header", "object"};
-  const auto kind = std::ranges::find_first_of(options.emit, of_c);
-  if (kind == options.emit.end() || options.name.empty()) return;
-  if (const std::string in_c = codegen::c_names_of(options.name).call; in_c != options.name)
-    throw UserError(ExitStatus::Usage, "--name " + options.name + ": --emit " + *kind +
-                                           " names a function so, but C or C++ uses this name; " +
-                                           "expected another, such as " + options.name + "_kernel");
 }
 
 // --name: of the one program there is.

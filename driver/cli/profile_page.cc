@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 
+#include "driver/cli/reports.h"
 #include "driver/cli/step_figures.h"
 #include "driver/lab/escape.h"
 #include "support/join_words.h"
@@ -36,7 +37,9 @@ std::string number(const char* format, double value) {
   return text;
 }
 
-std::string microseconds(double ns) { return number("%.1f", ns / 1e3); }
+std::string microseconds(double ns) {
+  return number(decimals_of(ns / 1e3) == 3 ? "%.3f" : "%.1f", ns / 1e3);
+}
 
 std::string shortened(const std::string& text) {
   if (text.size() <= kMostLetters) return text;
