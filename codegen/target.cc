@@ -5,10 +5,11 @@
 
 #include "codegen/cpu/backend.h"
 #include "support/error.h"
+#include "support/join_words.h"
+#include "support/nearest_word.h"
 #include "support/processors.h"
 
 #include <llvm/ADT/StringMap.h>
-#include <llvm/ADT/StringRef.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/TargetParser/Host.h>
@@ -21,15 +22,21 @@ std::unique_ptr<llvm::MCSubtargetInfo> subtarget(TargetKind kind, const std::str
       llvm_target(kind).createMCSubtargetInfo(backend_of(kind).triple, cpu, ""));
 }
 
+// At most three, of equally near ones the last, which is the newest of a family; none where none
+// is near.
 std::string near_names(const std::string& name, TargetKind kind) {
-  std::vector<std::pair<unsigned, std::string>> ranked;
+  const std::size_t farthest = std::max<std::size_t>(1, name.size() / 3);
+  std::vector<std::pair<std::size_t, std::string>> ranked;
   for (const std::string& cpu : known_cpus(kind))
-    ranked.emplace_back(llvm::StringRef(cpu).edit_distance(name), cpu);
-  std::ranges::sort(ranked);
-  std::string text;
-  for (std::size_t i = 0; i < ranked.size() && i < 3; ++i)
-    text += (i > 0 ? ", " : "") + ranked[i].second;
-  return text;
+    if (const std::size_t distance = edit_distance(name, cpu); distance <= farthest)
+      ranked.emplace_back(distance, cpu);
+  std::ranges::sort(ranked, [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  });
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(ranked.size(), 3); ++i)
+    names.push_back(ranked[i].second);
+  return join_words(names);
 }
 
 // A hint for a name that is no processor: the other name of a family, a level for an instruction
@@ -43,7 +50,13 @@ std::string other_words(const std::string& name, TargetKind kind) {
     return "expected a processor or a level, such as x86-64-v4, which has AVX-512";
   if (name.starts_with("avx") || name.starts_with("sse"))
     return "expected a processor or a level, such as x86-64-v3, which has AVX2 and FMA";
-  return "near names: " + near_names(name, kind);
+  if (const Processor* const meant = processor_by_common_name(name))
+    return "did you mean '" + (meant->kind == kind ? "" : to_string(meant->kind) + ":") +
+           meant->name + "'?";
+  if (const std::string near = near_names(name, kind); !near.empty()) return "near names: " + near;
+  return std::string("expected native, or a processor by LLVM's name, such as ") +
+         (kind == TargetKind::X86 ? "x86-64-v3, znver4 or sapphirerapids"
+                                  : "neoverse-n1 or apple-m1");
 }
 
 }  // namespace

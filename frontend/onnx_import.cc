@@ -144,7 +144,9 @@ std::string Importer::meant(const std::string& name) const {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i)
     text += (i > 0 ? ", " : "") + named(names[i]);
-  return names.empty() ? "" : " (there are " + text + (names.size() > kMost ? ", ..." : "") + ")";
+  return names.empty() ? ""
+                       : (names.size() == 1 ? " (there is " : " (there are ") + text +
+                             (names.size() > kMost ? ", ..." : "") + ")";
 }
 
 template <class Bound>

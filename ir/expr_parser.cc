@@ -423,7 +423,7 @@ class Typer {
       return binary(t, at->second, build(t.parts[0], operands), build(t.parts[1], operands));
     }
     if (t.text != "fma" && t.text != "select")
-      fail(t, "'" + t.text + "' is no function; " + known_functions() + in_ours(t.text));
+      fail(t, "'" + t.text + "' is no function; " + known_functions() + in_ours(t));
     check_count(t, 3);
     const Expr a = build(t.parts[0], t.text == "fma" ? operands : DType::Bool);
     const Expr b = build(t.parts[1], operands), c = build(t.parts[2], operands);
@@ -433,7 +433,8 @@ class Typer {
   }
 
   // How a function of other libraries is written, or a near name.
-  static std::string in_ours(const std::string& name) {
+  static std::string in_ours(const Tree& call) {
+    const std::string& name = call.text;
     constexpr std::pair<const char*, const char*> kTheirs[] = {
         {"relu", "max(x, 0)"},
         {"square", "x * x"},
@@ -446,12 +447,35 @@ class Typer {
         {"maximum", "max(a, b)"},
         {"minimum", "min(a, b)"},
         {"gelu", "0.5 * x * (1 + erf(x / sqrt(2)))"},
-        {"leaky_relu", "select(x > 0, x, 0.01 * x)"}};
+        {"leaky_relu", "select(x > 0, x, 0.01 * x)"},
+        {"clamp", "min(max(x, low), high)"},
+        {"clip", "min(max(x, low), high)"},
+        {"reciprocal", "1 / x"},
+        {"exp2", "pow(2, x)"},
+        {"log2", "log(x) / log(2)"},
+        {"softplus", "log(1 + exp(x))"},
+        {"dot", "sum[k] x[k] * y[k]"},
+        {"matmul", "sum[k] A[m, k] * B[k, n]"},
+        {"mean", "a sum divided by the extent: s[i] = sum[j] x[i, j], then s[i] / N"},
+        {"softmax",
+         "four statements: m[i] = max[j] x[i, j]; e[i, j] = exp(x[i, j] - m[i]); "
+         "s[i] = sum[j] e[i, j]; y[i, j] = e[i, j] / s[i]"}};
     for (const auto& [theirs, ours] : kTheirs)
       if (name == theirs) return "; " + name + " is " + ours;
     std::vector<std::string> known = {"fma", "max", "min", "pow", "select"};
     for (const auto& [function, op] : unary_calls()) known.push_back(function);
-    return did_you_mean(name, known);
+    std::string near = did_you_mean(name, known);
+    return near.empty() ? element_in_ours(call) : near;
+  }
+
+  // A(m, k): an element of a tensor, as Fortran and mathematics write it.
+  static std::string element_in_ours(const Tree& call) {
+    std::string names;
+    for (const TreePtr& part : call.parts) {
+      if (part->kind != TreeKind::Name) return "";
+      names += (names.empty() ? "" : ", ") + part->text;
+    }
+    return names.empty() ? "" : "; an element is written " + call.text + "[" + names + "]";
   }
 
   static std::string known_functions() {

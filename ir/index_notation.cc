@@ -2,6 +2,7 @@
 // are used.
 #include <algorithm>
 
+#include "ir/foreign_notation.h"
 #include "ir/program_text.h"
 #include "ir/statement_parser.h"
 #include "ir/statement_parts.h"
@@ -254,14 +255,17 @@ class Notation {
   }
 };
 
-std::vector<WrittenStatement> parse_lines(std::string_view source, std::vector<Fault>& faults) {
+std::vector<WrittenStatement> parse_lines(std::string_view source, std::vector<text::Line>& lines,
+                                          std::vector<Fault>& faults) {
   std::vector<WrittenStatement> statements;
-  for (const text::Line& line : text::split_lines(source, faults)) {
+  lines = text::split_lines(source, faults);
+  const bool is_readable = faults.empty();
+  for (const text::Line& line : lines) {
     try {
       text::Cursor cursor(line);
       statements.push_back(text::parse_statement(cursor, [](const std::string&) { return false; }));
     } catch (const Fault& fault) {
-      faults.push_back(fault);
+      if (is_readable) faults.push_back(fault);  // else perhaps of what could not be read
     }
   }
   if (statements.empty() && faults.empty())
@@ -269,7 +273,8 @@ std::vector<WrittenStatement> parse_lines(std::string_view source, std::vector<F
   return statements;
 }
 
-[[noreturn]] void throw_faults(const std::vector<Fault>& faults) {
+[[noreturn]] void throw_faults(const std::vector<text::Line>& lines, std::vector<Fault> faults) {
+  text::add_foreign_hints(lines, faults);
   std::vector<std::string> problems;
   for (const Fault& f : faults)
     problems.push_back("notation:" + std::to_string(f.line) + ": " + f.message);
@@ -280,17 +285,18 @@ std::vector<WrittenStatement> parse_lines(std::string_view source, std::vector<F
 
 Program parse_index_notation(std::string_view text, DType dtype) {
   std::vector<Fault> faults;
-  std::vector<WrittenStatement> statements = parse_lines(text, faults);
-  if (!faults.empty()) throw_faults(faults);
+  std::vector<text::Line> lines;
+  std::vector<WrittenStatement> statements = parse_lines(text, lines, faults);
+  if (!faults.empty()) throw_faults(lines, faults);
   Program program;
   try {
     program = Notation(std::move(statements), dtype).run();
   } catch (const Fault& fault) {
-    throw_faults({fault});
+    throw_faults(lines, {fault});
   }
   for (const Problem& p : find_problems(program))
     faults.push_back({1, (p.subject.empty() ? "" : p.subject + ": ") + p.message});
-  if (!faults.empty()) throw_faults(faults);
+  if (!faults.empty()) throw_faults(lines, faults);
   return program;
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "ir/foreign_notation.h"
+
 namespace polyte::ir::text {
 namespace {
 
@@ -78,6 +80,15 @@ class Scanner {
     return token.kind == TokenKind::Sign && token.text != "(";
   }
 
+  // In UTF-8, as far as the text has it.
+  std::size_t character_size() const {
+    const auto lead = static_cast<unsigned char>(look());
+    const std::size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+    for (std::size_t i = 1; i < size; ++i)
+      if ((static_cast<unsigned char>(look(i)) & 0xc0U) != 0x80) return 1;
+    return size;
+  }
+
   Token scan_token() {
     if (is_name_start(look())) return scan_name();
     if (is_digit(look()) || (look() == '.' && is_digit(look(1)))) return scan_number();
@@ -114,13 +125,14 @@ class Scanner {
     constexpr std::string_view kSingles = "+-*/%()[]{}=<>&|^,:";
     const std::string_view pair = text_.substr(at_, 2);
     const bool is_pair = std::ranges::find(kPairs, pair) != kPairs.end();
-    const std::string text(text_.substr(at_, is_pair ? 2 : 1));
+    const std::string text(text_.substr(at_, is_pair ? 2 : character_size()));
     at_ += text.size();
     if (text == "(" || text == "[") ++open_;
     if ((text == ")" || text == "]") && open_ > 0) --open_;
     if (is_pair || kSingles.find(text[0]) != std::string_view::npos)
       return {TokenKind::Sign, text, number_};
-    faults_.push_back({number_, "unexpected character '" + text + "'"});
+    faults_.push_back(
+        {number_, "unexpected character '" + text + "'" + foreign_character_hint(text)});
     return {};
   }
 };

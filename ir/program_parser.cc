@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/foreign_notation.h"
 #include "ir/named_constants.h"
 #include "ir/program_text.h"
 #include "ir/statement_parser.h"
@@ -349,6 +350,7 @@ std::vector<Program> parse_programs(std::string_view text, const std::string& or
     while (at < lines.size() && !starts_program(lines[at])) body.push_back(lines[at++]);
     programs.push_back(ProgramParser(faults, lexical).run(header, body));
   }
+  text::add_foreign_hints(lines, faults);
   if (!faults.empty()) throw_faults(faults, origin);
   return programs;
 }

@@ -173,6 +173,10 @@ WrittenStatement parse_statement(Cursor& cursor,
     s.reductions = parse_ranges(cursor);
     cursor.expect("]");
   }
+  if (s.in_place && starts_reduction(cursor, is_known))
+    cursor.fail("'" + cursor.peek().text +
+                "[...]' behind an update, which runs over all that the "
+                "left side lacks: leave it out");
   if (is_pair(s.combiner) != (s.writes.size() == 2) &&
       (is_pair(s.combiner) || s.writes.size() > 2 || s.in_place || !s.reductions.empty()))
     cursor.fail("'" + to_string(s.combiner) + "' writes " +

@@ -151,7 +151,10 @@ std::vector<ZipEntry> read_directory(FileContent& file, const std::string& sourc
 ArtifactManifest read_manifest(FileContent& file, const std::vector<ZipEntry>& entries,
                                const std::string& source) {
   if (entries.empty() || entries.front().name != kManifest)
-    refuse(source, "does not begin with manifest.json");
+    refuse(source,
+           "is a zip archive but no artifact: expected manifest.json as its first member, "
+           "got " +
+               (entries.empty() ? "none" : "'" + entries.front().name + "'"));
   if (entries.front().bytes > kMaxManifest) refuse(source, "manifest.json is larger than 256 MiB");
   std::vector<std::byte> data;
   try {

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "support/error.h"
+#include "support/nearest_word.h"
 
 namespace polyte {
 namespace {
@@ -103,6 +105,32 @@ using BFloat16 = ShortFloat<8, 7>;
 }  // namespace
 
 std::string_view to_string(DType type) { return facts(type).name; }
+
+// First ours, then NumPy's, whose words are ours in full: float32, int8, bfloat16.
+std::optional<DType> dtype_from_any_name(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kPrefixes[] = {
+      {"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}};
+  constexpr std::pair<std::string_view, DType> kOthers[] = {
+      {"double", DType::F64},  {"single", DType::F32},  {"float", DType::F32}, {"half", DType::F16},
+      {"fp64", DType::F64},    {"fp32", DType::F32},    {"fp16", DType::F16},  {"byte", DType::U8},
+      {"int", DType::I32},     {"long", DType::I64},    {"short", DType::I16}, {"char", DType::I8},
+      {"bfloat", DType::BF16}, {"boolean", DType::Bool}};
+  if (const auto type = dtype_from_string(name)) return type;
+  for (const auto& [longer, shorter] : kPrefixes)
+    if (name.starts_with(longer))
+      if (const auto type =
+              dtype_from_string(std::string(shorter) + std::string(name.substr(longer.size()))))
+        return type;
+  for (const auto& [other, type] : kOthers)
+    if (name == other) return type;
+  return std::nullopt;
+}
+
+std::string expected_dtype(const std::string& name) {
+  return "expected one of f64 f32 f16 bf16 i8..i64 u8..u64 bool" +
+         did_you_mean(name, {"f64", "f32", "f16", "bf16", "float64", "float32", "float16",
+                             "bfloat16", "int32", "int64", "uint8", "bool"});
+}
 
 std::optional<DType> dtype_from_string(std::string_view name) {
   for (std::size_t i = 0; i < kTypes.size(); ++i) {

@@ -14,6 +14,9 @@ inline constexpr int kDTypeCount = 13;
 
 std::string_view to_string(DType type);                         // "f32", "bool"
 std::optional<DType> dtype_from_string(std::string_view name);  // inverse of to_string
+// Ours, and those of NumPy, C, PyTorch and papers: "float32", "double", "half", "fp16".
+std::optional<DType> dtype_from_any_name(std::string_view name);
+std::string expected_dtype(const std::string& name);  // of a message: "expected one of f64 f32 ..."
 inline std::string name_of(DType type) { return std::string(to_string(type)); }
 int size_in_bytes(DType type);  // Bool is one byte, 0 or 1
 bool is_float(DType type);

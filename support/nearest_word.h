@@ -28,19 +28,29 @@ inline std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-// ", did you mean '--json'?" where one of the words is near, or is the beginning of the
-// other, else nothing.
+// "img" of "image": the letters of `full` with some left out, but not the first.
+inline bool is_abbreviation(const std::string& word, const std::string& full) {
+  if (word.empty() || full.empty() || word[0] != full[0]) return false;
+  std::size_t at = 0;
+  for (const char c : full)
+    if (at < word.size() && c == word[at]) ++at;
+  return at == word.size() && full.size() <= 2 * word.size();
+}
+
+// ", did you mean '--json'?" where one of the words is near, is the beginning of the other or
+// abbreviates it, else nothing.
 inline std::string did_you_mean(const std::string& word, const std::vector<std::string>& words) {
   std::string best;
   std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& one : words)
     if (const std::size_t d = edit_distance(word, one);
-        d < least && d < std::max(word.size(), one.size()))
+        (d < least || (d == least && one.starts_with(word) && !best.empty())) &&
+        d < std::max(word.size(), one.size()))
       least = d, best = one;
   constexpr std::size_t kTelling = 3;  // letters that say which word is begun
   for (const std::string& one : words)
     if (best.empty() && std::min(word.size(), one.size()) >= kTelling &&
-        (one.starts_with(word) || word.starts_with(one)))
+        (one.starts_with(word) || word.starts_with(one) || is_abbreviation(word, one)))
       best = one;
   return best.empty() ? "" : ", did you mean '" + best + "'?";
 }

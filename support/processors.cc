@@ -1,6 +1,7 @@
 #include "support/processors.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace polyte {
@@ -55,6 +56,22 @@ const Processor* find_processor(const std::string& name) {
   const auto* const found =
       std::ranges::find(kProcessors, name, [](const Processor& p) { return p.name; });
   return found == std::end(kProcessors) ? nullptr : found;
+}
+
+// Of AMD's Zen, a number beyond the table's is taken for its last.
+const Processor* processor_by_common_name(const std::string& name) {
+  constexpr std::pair<std::string_view, const char*> kNames[] = {{"rome", "znver2"},
+                                                                 {"milan", "znver3"},
+                                                                 {"genoa", "znver4"},
+                                                                 {"turin", "znver5"},
+                                                                 {"skylake-x", "skylake-avx512"},
+                                                                 {"icelake", "icelake-server"},
+                                                                 {"graviton2", "neoverse-n1"}};
+  const auto* const found = std::ranges::find(kNames, name, [](const auto& n) { return n.first; });
+  if (found != std::end(kNames)) return find_processor(found->second);
+  if (!name.starts_with("zen")) return nullptr;
+  const Processor* same = find_processor("znver" + name.substr(3));
+  return same ? same : find_processor("znver5");
 }
 
 Machine named_machine(TargetKind kind, const std::string& name, std::vector<std::string> features) {

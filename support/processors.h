@@ -27,6 +27,8 @@ struct Processor {
 };
 
 const Processor* find_processor(const std::string& name);  // null if absent
+// One that is called otherwise than LLVM does: "znver4" of "zen4" and "genoa"; null if absent.
+const Processor* processor_by_common_name(const std::string& name);
 
 // A processor that this process does not run on, by its name and LLVM's features ("+avx2", sorted).
 // Vectors are what the features say; the rest is the table's, or for a name that is not in it what

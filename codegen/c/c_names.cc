@@ -10,25 +10,31 @@
 namespace polyte::codegen {
 namespace {
 
-// Keywords of C and C++, what the headers of the text declare that is short, and what the text
-// itself says.
+// Words between blanks.
+constexpr std::string_view kKeywords =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class "
+    "co_await co_return co_yield compl concept const const_cast consteval constexpr "
+    "constinit continue decltype default delete do double dynamic_cast else enum explicit "
+    "export extern false float for friend goto if inline int long mutable namespace new "
+    "noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires restrict return short signed sizeof static static_assert "
+    "static_cast struct switch template this thread_local throw true try typedef typeid "
+    "typename typeof typeof_unqual union unsigned using virtual void volatile while xor "
+    "xor_eq ";
+// What the headers of the text declare that is short, and what the text itself says.
+constexpr std::string_view kDeclared =
+    " main malloc free abort abs acos asin atan atan2 ceil cos cosh erf erfc exp exp2 expm1 "
+    "fabs floor fma fmax fmin fmod gamma hypot j0 j1 jn ldexp log log10 log1p log2 nan pow "
+    "printf rint round sin sinh sqrt tan tanh tgamma trunc y0 y1 yn unix linux exit rand "
+    "time nearbyint ";
+
+bool has_word(std::string_view words, const std::string& name) {
+  return words.find(" " + name + " ") != std::string_view::npos;
+}
+
 bool is_taken(const std::string& name) {
-  constexpr std::array<std::string_view, 105> kWords{
-      "auto",     "break",   "case",   "char",     "const",    "continue", "default",  "do",
-      "double",   "else",    "enum",   "extern",   "float",    "for",      "goto",     "if",
-      "inline",   "int",     "long",   "register", "restrict", "return",   "short",    "signed",
-      "sizeof",   "static",  "struct", "switch",   "typedef",  "union",    "unsigned", "void",
-      "volatile", "while",   "asm",    "bool",     "class",    "delete",   "false",    "new",
-      "operator", "private", "public", "template", "this",     "throw",    "true",     "try",
-      "using",    "virtual", "main",   "malloc",   "free",     "abort",    "abs",      "acos",
-      "asin",     "atan",    "atan2",  "ceil",     "cos",      "cosh",     "erf",      "erfc",
-      "exp",      "exp2",    "expm1",  "fabs",     "floor",    "fma",      "fmax",     "fmin",
-      "fmod",     "gamma",   "hypot",  "j0",       "j1",       "jn",       "ldexp",    "log",
-      "log10",    "log1p",   "log2",   "nan",      "pow",      "printf",   "rint",     "round",
-      "sin",      "sinh",    "sqrt",   "tan",      "tanh",     "tgamma",   "trunc",    "y0",
-      "y1",       "yn",      "unix",   "linux",    "exit",     "rand",     "time",     "nearbyint"};
   constexpr std::array<std::string_view, 4> kMacros{"NAN", "INFINITY", "NULL", "INT64_MIN"};
-  return std::ranges::find(kWords, name) != kWords.end() ||
+  return has_word(kKeywords, name) || has_word(kDeclared, name) ||
          std::ranges::find(kMacros, name) != kMacros.end() || is_c_helper(name) ||
          name.ends_with("_t") || name.ends_with("_MIN") || name.ends_with("_MAX") ||
          name.starts_with("_") ||
@@ -37,6 +43,8 @@ bool is_taken(const std::string& name) {
 }
 
 }  // namespace
+
+bool is_c_keyword(const std::string& name) { return has_word(kKeywords, name); }
 
 std::string CNames::identifier(const std::string& name) {
   std::string text;

@@ -8,6 +8,8 @@
 
 namespace polyte::codegen {
 
+bool is_c_keyword(const std::string& name);  // of C or of C++
+
 class CNames {
  public:
   std::string of(const std::string& name);  // the same for the same name

@@ -74,7 +74,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 std::vector<std::string> about(const driver::BuiltKernel& kernel, const codegen::Target& target) {
   std::vector<std::string> lines = {"Written by Polyte, schedule " + kernel.script.name + ":", ""};
   for (const std::string& line : lines_of(ir::print(*kernel.program))) lines.push_back("  " + line);
-  const std::string name = codegen::c_names_of(kernel.program->name).call;
+  const std::string& name = kernel.program->name;  // of the files
   lines.insert(
       lines.end(),
       {"",

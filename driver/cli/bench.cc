@@ -51,6 +51,10 @@ void add_bench(const Verb& app) {
             "not the kernels: the proofs of their schedules, by directive and whole");
   verb.example("polyte bench poly.polyte template.polyte --threads 1");
   verb.calls([options, verb] {
+    if (verb.is_given("--scheduler") && verb.is_given("--schedulers"))
+      throw UserError(ExitStatus::Usage,
+                      "--scheduler and --schedulers: expected one of them; give all of them as "
+                      "--schedulers poly,template");
     if (verb.is_given("--threads")) options->verb.schedule_threads = options->threads;
     return run_bench(*options);
   });

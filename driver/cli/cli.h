@@ -120,6 +120,11 @@ GivenTensors read_inputs(const DataOptions& options);  // in order
 void require_data(const DataOptions& options);
 // Gives a bare .npy the name of the one input that there is; UserError(Usage) where there are more.
 void name_inputs(const std::vector<std::string>& inputs, GivenTensors& given);
+// UserError(InvalidInput) that lists the names of -i which no input has.
+void check_input_names(const std::vector<std::string>& inputs, const GivenTensors& given);
+// That -o and --expect suit these outputs, before they are computed: an .npy holds one array, and
+// what is expected is an output. UserError.
+void check_outputs(const DataOptions& options, const std::vector<std::string>& outputs);
 // UserError(Usage) that lists the inputs which neither `given` nor --fill gives a value.
 void require_inputs(const DataOptions& options, const std::vector<std::string>& inputs,
                     const GivenTensors& given);

@@ -51,7 +51,10 @@ std::string format(const char* form, double value) {
 // least of any loops.
 Lines time_lines(const nlohmann::json& row, const bench::Ratio* ratio) {
   Lines lines = {"not measured"};
-  if (row.contains("real_time")) lines[0] = format("%.1f us", row["real_time"].get<double>() / 1e3);
+  if (row.contains("real_time")) {
+    const double time = row["real_time"].get<double>() / 1e3;
+    lines[0] = format(decimals_of(time) == 3 ? "%.3f us" : "%.1f us", time);
+  }
   if (row.contains("peak_fraction"))
     lines[0] += format(" (%.3f of the FMA peak)", row["peak_fraction"].get<double>());
   if (row.contains("ceiling_fraction"))
@@ -264,7 +267,9 @@ int run_compare(BenchOptions options) {
     }
     row["outputs"] = verdicts[i];
     row["script"] = works[i]->script;
-    times.push_back(time_lines(row, i == 0 || !ratio ? nullptr : &*ratio));
+    // Equal loops are equal work: a ratio of their times would say nothing of either.
+    const bool is_other = i > 0 && !has_same_loops(*works[i], *works[0]);
+    times.push_back(time_lines(row, is_other && ratio ? &*ratio : nullptr));
     rows.push_back(std::move(row));
   }
   if (options.json) {
@@ -285,6 +290,8 @@ void add_compare(const Verb& app) {
   const Verb verb =
       app.verb("compare", "the same work under several schedulers or scripts, side by side");
   std::shared_ptr<BenchOptions> options = bench_options(verb);
+  verb.remove("--scheduler");  // several are compared: --schedulers
+  verb.existing("--schedulers").description("what is compared; else poly,template");
   verb.flag("--emulate", options->verb.emulate,
             "of a GPU: emulate its threads on this CPU, check and count every access");
   add_order_option(verb, options->order);

@@ -199,6 +199,10 @@ int run_compile(const CompileOptions& options) {
   if (const auto problems = device_kind_problems(options.emit, target); !problems.empty())
     throw UserError(ExitStatus::Usage, problems);
   require_model_file(options.model);
+  if (is_artifact(options.model))
+    throw UserError(ExitStatus::Usage, options.model +
+                                           ": is an artifact, which is compiled already, expected "
+                                           "an ONNX model; polyte run executes it");
   // Twice: first with the files of the options, before the model is read; then with the model's
   // own external files, which only the import knows. An output must not be a file that is read.
   check_files(options, {options.model});

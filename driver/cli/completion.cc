@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "driver/cli/cli.h"
+#include "driver/lab/suite.h"
 #include "support/gpu_machines.h"
 
 namespace polyte::cli {
@@ -182,6 +183,9 @@ class Completer {
       if (one.verb != verb_ || one.names.starts_with("-")) continue;
       for (const std::string& value : one.values)
         if (value.starts_with(begun)) offer(value, "");
+      if (one.verb == "suites")
+        for (const std::string& suite : lab::suite_names())
+          if (suite.starts_with(begun)) offer(suite, "");
       if (one.verb == "help") {
         offer_verbs(begun);
       } else if (one.values.empty()) {

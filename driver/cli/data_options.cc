@@ -11,6 +11,8 @@
 #include "runtime/artifact.h"
 #include "runtime/compare.h"
 #include "runtime/npy.h"
+#include "support/file_kind.h"
+#include "support/join_words.h"
 #include "support/nearest_word.h"
 
 namespace polyte::cli {
@@ -30,7 +32,7 @@ bool has_type(const runtime::Tensor& tensor, DType dtype, const runtime::Shape& 
 
 std::string listed(const std::vector<std::string>& names) {
   if (names.empty()) return "there is none";
-  std::string text = "there are ";
+  std::string text = names.size() == 1 ? "there is " : "there are ";
   for (const std::string& name : names) text += (&name == names.data() ? "" : ", ") + name;
   return text;
 }
@@ -68,6 +70,11 @@ std::vector<std::string> output_names(const std::vector<NamedBuffer>& buffers) {
   return names;
 }
 
+std::string unknown_input(const std::string& name, const std::vector<std::string>& known) {
+  return "input '" + name + "': there is no such input (" + listed(known) + ")" +
+         other_case(name, known);
+}
+
 // Of what -i gives: names without an input, names given twice, other types or shapes.
 // All problems of all inputs, so that one run shows them together.
 std::vector<std::string> problems_of(const GivenTensors& given,
@@ -80,8 +87,7 @@ std::vector<std::string> problems_of(const GivenTensors& given,
     if (std::ranges::find(seen, name) != seen.end())
       problems.push_back("input '" + name + "' is given twice");
     else if (it == buffers.end())
-      problems.push_back("input '" + name + "': there is no such input (" + listed(known) + ")" +
-                         other_case(name, known));
+      problems.push_back(unknown_input(name, known));
     else if (!has_type(it->tensor, dtype, shape))
       problems.push_back("input '" + name + "' is " + type_text(dtype, shape) + ", expected " +
                          type_text(it->tensor) + cast_text(name, dtype, it->tensor.dtype()));
@@ -115,6 +121,8 @@ std::string range_text(const runtime::Tensor& tensor) {
   return nans > 0 ? text + "  nan " + std::to_string(nans) : text;
 }
 
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
+
 // Files are known by their first bytes: "\x93NUMPY" of the NPY format, "PK" of a zip (.npz).
 bool begins_with(const std::string& path, std::string_view magic) {
   std::string begin(magic.size(), ' ');
@@ -130,8 +138,10 @@ void add_data_options(const Verb& verb, DataOptions& options) {
               "in.npz, NAME=@x.npy, or x.npy where there is one input; repeatable");
   verb.option("--fill", options.fill,
               "values of the other inputs: zeros, ones, normal[:SEED] or int:SEED");
-  verb.option("-o,--output", options.output, "write the outputs to this .npz");
-  verb.option("--expect", options.expect, "compare the outputs with this .npz");
+  verb.option("-o,--output", options.output,
+              "write the outputs to this .npz, a single one to an .npy");
+  verb.option("--expect", options.expect,
+              "compare the outputs with this .npz, a single one with an .npy");
   verb.option("--rtol", options.rtol, "relative tolerance of --expect").shows_default();
   verb.option("--atol", options.atol, "absolute tolerance of --expect").shows_default();
 }
@@ -141,15 +151,15 @@ namespace {
 // What stands in place of an array.
 std::string is_what(const std::string& path) {
   if (std::filesystem::is_empty(path)) return "is empty";
-  const std::string kind = kind_of_file(path);
-  return kind.empty() ? "neither an .npz nor an .npy file" : "is " + kind;
+  const std::optional<KnownFile> known = file_kind(path);
+  return known ? "is " + known->text : "neither an .npz nor an .npy file";
 }
 
 // Read once, here, and copied for each use; members of an archive are read when they are used.
 // Problems of the file itself are left to read_npy; a file of another kind is reported by what
 // it is.
 GivenTensor given_tensor(const std::string& name, const std::string& path) {
-  if (std::filesystem::is_regular_file(path) && !begins_with(path, "\x93NUMPY"))
+  if (std::filesystem::is_regular_file(path) && !begins_with(path, kNpyMagic))
     throw UserError(ExitStatus::InvalidInput,
                     "-i " + name + (name.empty() ? "" : "=@") + path + ": " + is_what(path) +
                         "; expected an .npy file (numpy.save writes one)");
@@ -181,8 +191,14 @@ void require_data(const DataOptions& options) {
     files.push_back(
         {"-i", at == std::string::npos ? item : item.substr(at + 2), "an .npz or .npy file"});
   }
-  if (!options.expect.empty()) files.push_back({"--expect", options.expect, "an .npz file"});
+  if (!options.expect.empty())
+    files.push_back({"--expect", options.expect, "an .npz or .npy file"});
   require_files(files);
+  if (std::filesystem::is_regular_file(options.expect) && !begins_with(options.expect, kNpyMagic) &&
+      !begins_with(options.expect, "PK"))
+    throw UserError(ExitStatus::InvalidInput,
+                    "--expect " + options.expect + ": " + is_what(options.expect) +
+                        "; expected an .npz of the outputs, or the .npy of a single one");
 }
 
 GivenTensors read_inputs(const DataOptions& options) {
@@ -192,7 +208,7 @@ GivenTensors read_inputs(const DataOptions& options) {
     const std::size_t at = item.find("=@");
     if (at != std::string::npos) {
       given.push_back(given_tensor(item.substr(0, at), item.substr(at + 2)));
-    } else if (begins_with(item, "\x93NUMPY")) {
+    } else if (begins_with(item, kNpyMagic)) {
       given.push_back(given_tensor("", item));
     } else {
       if (std::filesystem::is_regular_file(item) && !begins_with(item, "PK"))
@@ -215,6 +231,14 @@ void name_inputs(const std::vector<std::string>& inputs, GivenTensors& given) {
                                            listed(inputs) + "), expected -i NAME=@x.npy");
   for (GivenTensor& one : given)
     if (one.name.empty()) one.name = inputs[0];
+}
+
+void check_input_names(const std::vector<std::string>& inputs, const GivenTensors& given) {
+  std::vector<std::string> problems;
+  for (const GivenTensor& one : given)
+    if (!one.name.empty() && std::ranges::find(inputs, one.name) == inputs.end())
+      problems.push_back(unknown_input(one.name, inputs));
+  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
 }
 
 void require_inputs(const DataOptions& options, const std::vector<std::string>& inputs,
@@ -300,24 +324,71 @@ void print_launches(const std::vector<runtime::LaunchCounts>& counts) {
   }
 }
 
-// Compared are the outputs that --expect has, which may be some of them; a name that is no
-// output is an error, else a misspelt one would compare nothing.
+namespace {
+
+// The arrays of --expect by the outputs' names. An .npy has no name: it is the single output's.
+class Expected {
+ public:
+  Expected(const std::string& path, const std::vector<std::string>& outputs) {
+    if (begins_with(path, kNpyMagic)) {
+      array_ = runtime::read_npy(path);
+      const std::string name = outputs.size() == 1 ? outputs[0] : "";
+      members_.push_back({name, array_.dtype(), array_.shape()});
+    } else {
+      archive_.emplace(path);
+      members_ = archive_->members();
+    }
+  }
+  const std::vector<runtime::NpzArchive::Member>& members() const { return members_; }
+  runtime::Tensor read(std::size_t i) { return archive_ ? archive_->read(i) : array_.clone(); }
+
+ private:
+  std::optional<runtime::NpzArchive> archive_;
+  runtime::Tensor array_;
+  std::vector<runtime::NpzArchive::Member> members_;
+};
+
+bool is_npy_name(const std::string& path) { return path.ends_with(".npy"); }
+
+}  // namespace
+
+// A name that is no output is an error, else a misspelt one would compare nothing.
+void check_outputs(const DataOptions& options, const std::vector<std::string>& outputs) {
+  const std::string several = "there are " + std::to_string(outputs.size()) + " outputs (" +
+                              join_words(outputs) + "): give an .npz";
+  if (is_npy_name(options.output) && outputs.size() != 1)
+    throw UserError(ExitStatus::Usage,
+                    "-o " + options.output + ": an .npy holds one array, " + several);
+  if (options.expect.empty()) return;
+  const std::string option = "--expect " + options.expect;
+  if (begins_with(options.expect, kNpyMagic) && outputs.size() != 1)
+    throw UserError(ExitStatus::InvalidInput, option + ": is one array, " + several);
+  std::vector<std::string> problems;
+  const Expected expected(options.expect, outputs);
+  for (const runtime::NpzArchive::Member& member : expected.members())
+    if (std::ranges::find(outputs, member.name) == outputs.end())
+      problems.push_back(option + ": '" + member.name + "' is not an output (" + listed(outputs) +
+                         ")" + other_case(member.name, outputs));
+  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
+}
+
+// Compared are the outputs that --expect has, which may be some of them.
 int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& buffers) {
   runtime::NamedTensors outputs;
   for (const NamedBuffer& buffer : buffers) {
     if (buffer.output) outputs.emplace_back(buffer.name, buffer.tensor.clone());
   }
-  if (!options.output.empty()) runtime::write_npz(options.output, outputs);
+  check_outputs(options, output_names(buffers));
+  if (is_npy_name(options.output))
+    runtime::write_npy(options.output, outputs.front().second);
+  else if (!options.output.empty())
+    runtime::write_npz(options.output, outputs);
   if (options.expect.empty()) return 0;
   int status = 0;
-  runtime::NpzArchive expected(options.expect);
+  Expected expected(options.expect, output_names(buffers));
   for (std::size_t i = 0; i < expected.members().size(); ++i) {
     const auto& [name, dtype, shape] = expected.members()[i];
     auto it = std::ranges::find_if(outputs, [&, n = name](const auto& o) { return o.first == n; });
-    if (it == outputs.end())
-      throw UserError(ExitStatus::InvalidInput, "--expect " + options.expect + ": '" + name +
-                                                    "' is not an output (" +
-                                                    listed(output_names(buffers)) + ")");
     runtime::Comparison comparison;
     if (has_type(it->second, dtype, shape)) {
       comparison = runtime::compare(it->second, expected.read(i), {options.rtol, options.atol});

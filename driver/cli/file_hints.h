@@ -9,8 +9,6 @@ namespace polyte::cli {
 // Nothing where `path` is a file that can be read; else ": there is no such file, did you mean
 // 'mm.program'?", ": is a folder, expected " + what.
 std::string file_problem(const std::string& path, const std::string& what);
-// "a PNG image", "Program text", "an ONNX model"; nothing where the first bytes do not tell.
-std::string kind_of_file(const std::string& path);
 // UserError(InvalidInput) with all of them that cannot be read, each behind its option.
 struct NamedFile {
   std::string option, path, what;

@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "driver/cli/file_hints.h"
 #include "driver/cli/model_options.h"
 #include "driver/cli/reports.h"
 #include "driver/compile/import_network.h"
@@ -184,6 +185,7 @@ void add_model_sections(const InspectOptions& options, Report& report) {
 }
 
 int run_inspect(const InspectOptions& options) {
+  require_model_file(options.model);
   if (is_artifact(options.model)) return print_artifact(options);
   Report report{options.json, {}};
   const int status = options.coverage ? add_coverage(options, report) : 0;

@@ -231,6 +231,10 @@ int run_interpret(InterpretVerbOptions options) {
   if (data.fill.empty() && !options.watch.empty() && data.output.empty() && data.expect.empty())
     data.fill = "int:1";
   fill_buffers(data, buffers);
+  std::vector<std::string> outputs;
+  for (const NamedBuffer& buffer : buffers)
+    if (buffer.output) outputs.push_back(buffer.name);
+  check_outputs(options.data, outputs);
   const auto start = std::chrono::steady_clock::now();
   ir::Environment environment;
   for (const NamedBuffer& buffer : buffers) {

@@ -38,6 +38,9 @@ int interpret_model(const std::string& path, const ModelVerbOptions& model,
   const graph::Graph& graph = imported.graph;
   std::vector<NamedBuffer> inputs = input_buffers(graph);
   fill_buffers(data, inputs);
+  std::vector<std::string> names;
+  for (graph::ValueId id : graph.outputs) names.push_back(graph.value(id).name);
+  check_outputs(data, names);
   std::vector<graph::Tensor> tensors;
   for (const NamedBuffer& input : inputs) tensors.push_back(to_graph_tensor(input.tensor));
   // From here on, so that import and filling are not part of the time reported.

@@ -90,7 +90,7 @@ void add_lab_run(const Verb& lab) {
   auto options = std::make_shared<RunVerb>();
   verb.option("experiment", options->file, "experiment.toml, or a result folder to go on with")
       .required();
-  verb.option("--out", options->out, "the result folder; else the file's name with .lab");
+  verb.option("-o,--out", options->out, "the result folder; else the file's name with .lab");
   verb.flag("--quiet", options->quiet, "no progress on stderr");
   verb.option("--shard", options->shard,
               "only each N-th row from the I-th on, I/N from 0/N on; lab merge joins them");

@@ -7,6 +7,7 @@
 #include "driver/lab/bundle.h"
 #include "driver/lab/reproduce.h"
 #include "driver/lab/runner.h"
+#include "support/file_kind.h"
 
 namespace polyte::cli {
 namespace {
@@ -40,6 +41,15 @@ struct ReproduceVerb {
 };
 
 int run_lab_reproduce(const ReproduceVerb& verb) {
+  if (fs::is_directory(verb.bundle))
+    throw UserError(ExitStatus::Usage, verb.bundle +
+                                           ": is a folder, expected a bundle; polyte lab bundle " +
+                                           verb.bundle + " makes one of a result folder");
+  if (fs::is_regular_file(verb.bundle))
+    if (const auto known = file_kind(verb.bundle); !known || known->kind != FileKind::Zip)
+      throw UserError(ExitStatus::InvalidInput,
+                      verb.bundle + ": " + (known ? "is " + known->text : "no zip archive") +
+                          ", expected a bundle; polyte lab bundle makes one of a result folder");
   lab::Bundle bundle = lab::read_bundle(verb.bundle);
   const std::string folder =
       verb.out.empty() ? fs::path(verb.bundle).replace_extension(".again").string() : verb.out;
@@ -76,7 +86,7 @@ void add_lab_reproduce(const Verb& lab) {
       "reproduce", "run a bundle's plan here: what agrees, row by row; exit 1 where one does not");
   auto options = std::make_shared<ReproduceVerb>();
   verb.option("bundle", options->bundle, "a file of polyte lab bundle").required();
-  verb.option("--out", options->out, "the result folder; else the bundle's name with .again");
+  verb.option("-o,--out", options->out, "the result folder; else the bundle's name with .again");
   verb.flag("--json", options->json, "as JSON");
   verb.flag("--quiet", options->quiet, "no progress on stderr");
   verb.example("polyte lab reproduce results.zip --out again");

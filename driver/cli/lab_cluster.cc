@@ -126,7 +126,7 @@ void add_lab_merge(const Verb& lab) {
       lab.verb("merge", "runs of one plan joined to one: shards, or more processes of one machine");
   auto options = std::make_shared<MergeVerb>();
   verb.option("folders", options->folders, "result folders of one plan").required();
-  verb.option("--out", options->out, "the result folder that is made").required();
+  verb.option("-o,--out", options->out, "the result folder that is made").required();
   verb.example("polyte lab merge shard-0 shard-1 --out whole");
   verb.calls([options] { return lab_with("lab merge", [&] { return run_lab_merge(*options); }); });
 }

@@ -3,6 +3,7 @@
 
 #include "driver/cli/cli.h"
 #include "driver/cli/lab_verbs.h"
+#include "driver/cli/output_files.h"
 #include "driver/lab/regression.h"
 #include "driver/lab/report.h"
 #include "driver/lab/runner.h"
@@ -18,6 +19,8 @@ struct ReportVerb {
 };
 
 int run_lab_report(const ReportVerb& verb) {
+  if (!verb.output.empty())
+    check_output_file("-o " + verb.output, verb.output, {verb.folder + "/plan.json"});
   const std::string text = lab::report(lab::read_results(verb.folder), verb.format);
   if (verb.output.empty())
     std::cout << text;
@@ -85,6 +88,7 @@ int run_lab_compare(CompareVerb verb) {
         ExitStatus::Usage,
         "lab compare: expected two result folders, OLD and NEW (or NEW with --baseline), got " +
             std::to_string(verb.folders.size()));
+  if (!verb.junit.empty()) check_output_file("--junit " + verb.junit, verb.junit, {});
   verb.options.min_time = nanoseconds_of(verb.min_time);
   if (!(verb.options.min_effect >= 0 && verb.options.min_effect <= 10))
     throw UserError(ExitStatus::Usage, "--min-effect: expected a share from 0 to 10, 0.02 for 2 %");

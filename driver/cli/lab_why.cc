@@ -99,7 +99,7 @@ void add_subject_options(const Verb& verb, WhyVerb& options) {
       .shows_default();
   verb.option("--round-ms", options.round_ms, "what a round repeats an arm to fill, milliseconds")
       .shows_default();
-  verb.option("--out", options.out,
+  verb.option("-o,--out", options.out,
               "the result folder, which lab report takes too; else the script's name");
   verb.flag("--quiet", options.quiet, "no progress on stderr");
 }

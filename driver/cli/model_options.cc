@@ -284,6 +284,7 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
                        const LoadSteps& steps) {
   LoadedModel result;
   if (is_artifact(path)) {
+    require_model_file(path);
     result.artifact = runtime::Artifact::open(path, options.require_signature);
     return result;
   }

@@ -6,6 +6,7 @@
 
 #include "bench/measure.h"
 #include "bench/peak.h"
+#include "codegen/c/c_names.h"
 #include "driver/cli/access_report.h"
 #include "driver/cli/ahead_of_time.h"
 #include "driver/cli/model_options.h"
@@ -233,6 +234,27 @@ int run_once(const OpOptions& options, const driver::CompiledOperator& op,
   return finish_outputs(options.data, buffers);
 }
 
+bool is_of_c(const std::string& kind) {
+  return kind == "c" || kind == "header" || kind == "object";
+}
+
+// Functions of C are called by the name, which no keyword can be.
+void check_c_name(const OpOptions& options) {
+  const auto kind = std::ranges::find_if(options.emit, is_of_c);
+  if (kind == options.emit.end() || !codegen::is_c_keyword(options.name)) return;
+  throw UserError(ExitStatus::Usage, "--name " + options.name + ": is a keyword of C or C++, and " +
+                                         "--emit " + *kind + " names a function so; expected " +
+                                         "another, such as " + options.name + "_kernel");
+}
+
+// What C has already is called otherwise there.
+void note_c_name(const OpOptions& options, const ir::Program& program) {
+  const std::string in_c = codegen::c_names_of(program.name).call;
+  if (in_c != program.name && std::ranges::any_of(options.emit, is_of_c))
+    std::cerr << "note: in C the function is called " << in_c << ", as " << program.name
+              << " is a name of C or of its libraries\n";
+}
+
 // One program, compiled and run as far as the options ask; rows of --bench are added to `rows`.
 int run_program(const OpOptions& options, const std::shared_ptr<const ir::Program>& program,
                 const std::shared_ptr<const ir::Program>& open, const codegen::Target& target,
@@ -243,6 +265,7 @@ int run_program(const OpOptions& options, const std::shared_ptr<const ir::Progra
   kernel.emulated = options.emulate;
   const bool looking = !options.emit.empty() || !options.dump_dir.empty() || options.explain;
   // Who only looks at stages gets them without machine code, and without values for inputs.
+  note_c_name(options, *program);
   if (looking && !options.bench && options.artifact.empty() && !wants_results(options) &&
       !options.emulate) {
     show(options, driver::build_kernel(program, target.machine, kernel), target);
@@ -260,6 +283,14 @@ int run_program(const OpOptions& options, const std::shared_ptr<const ir::Progra
   if (!runs_once(options)) return 0;
   return is_on_device(options, target) ? run_on_device(options, op, buffers, target, compiled_ms)
                                        : run_once(options, op, buffers, compiled_ms);
+}
+
+std::vector<std::string> outputs_of(const ir::Program& program) {
+  std::vector<std::string> names;
+  for (const ir::Buffer* buffer : program.interface())
+    if (buffer->role == ir::Role::Out || buffer->role == ir::Role::InOut)
+      names.push_back(buffer->name);
+  return names;
 }
 
 // What is written, checked before anything is compiled.
@@ -342,6 +373,7 @@ int run_op(const OpOptions& options) {
   if (!options.name.empty()) {
     rename(options.name, programs);
     rename(options.name, open);
+    check_c_name(options);
   }
   if (programs.size() > 1 && !options.artifact.empty())
     throw UserError(ExitStatus::Usage, "--artifact: " + options.source.source + " has " +
@@ -350,6 +382,9 @@ int run_op(const OpOptions& options) {
   check_scripts(options.schedule, programs);
   check_files(options, programs);
   require_data(options.data);
+  for (const auto& program : programs) {
+    if (runs_once(options)) check_outputs(options.data, outputs_of(*program));
+  }
   for (std::size_t i = 0; i < programs.size(); ++i)
     status = std::max(status, run_program(options, programs[i], open[i], target, rows));
   if (options.json) {

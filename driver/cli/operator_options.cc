@@ -13,6 +13,7 @@
 #include "ir/einsum_notation.h"
 #include "ir/program_text.h"
 #include "schedule/script/script.h"
+#include "support/file_kind.h"
 #include "support/join_words.h"
 #include "support/nearest_word.h"
 
@@ -30,30 +31,20 @@ std::string size_problem(const std::string& text, std::int64_t& value) {
   return value < 0 ? "expected NAME=SIZE with a size that is not negative" : "";
 }
 
-// Names of types that other libraries have: C's, PyTorch's, and those of papers.
-constexpr std::pair<const char*, const char*> kOtherTypes[] = {
-    {"double", "f64"}, {"single", "f32"}, {"float", "f32"},   {"half", "f16"},    {"fp64", "f64"},
-    {"fp32", "f32"},   {"fp16", "f16"},   {"byte", "u8"},     {"int", "i32"},     {"long", "i64"},
-    {"short", "i16"},  {"char", "i8"},    {"bfloat", "bf16"}, {"boolean", "bool"}};
-
-// Our names, and NumPy's: float32, int8, bfloat16.
 DType parse_dtype(const std::string& name) {
-  if (std::optional<DType> type = dtype_from_string(name)) return *type;
-  static const std::pair<const char*, const char*> kPrefixes[] = {
-      {"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}};
-  for (const auto& [longer, shorter] : kPrefixes) {
-    if (!name.starts_with(longer)) continue;
-    if (std::optional<DType> type =
-            dtype_from_string(shorter + name.substr(std::string(longer).size())))
-      return *type;
-  }
-  for (const auto& [other, ours] : kOtherTypes)
-    if (name == other) return *dtype_from_string(ours);
-  throw UserError(
-      ExitStatus::Usage,
-      "--dtype " + name + ": expected one of f64 f32 f16 bf16 i8..i64 u8..u64 bool" +
-          did_you_mean(name, {"f64", "f32", "f16", "bf16", "float64", "float32", "float16",
-                              "bfloat16", "int32", "int64", "uint8", "bool"}));
+  if (const std::optional<DType> type = dtype_from_any_name(name)) return *type;
+  throw UserError(ExitStatus::Usage, "--dtype " + name + ": " + expected_dtype(name));
+}
+
+// One line in place of one for each line of a file that is something else.
+void require_program_text(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path)) return;
+  const std::optional<KnownFile> known = file_kind(path);
+  if (!known || known->kind == FileKind::Program) return;
+  throw UserError(ExitStatus::InvalidInput,
+                  path + ": is " + known->text + ", expected Program text, which begins with " +
+                      "program NAME(SIZES)" +
+                      (known->kind == FileKind::Script ? "; a script is given with --script" : ""));
 }
 
 // Index notation has an equation with brackets; all else is a file, by its ending C or Program
@@ -76,7 +67,9 @@ std::vector<ir::Program> parse_source(const OperatorOptions& options) {
   if (options.source.ends_with(".c"))
     return frontend::read_c(read_text_file(options.source), options.source,
                             parse_dtype(options.dtype.empty() ? "f64" : options.dtype));
-  return ir::parse_programs(read_text_file(options.source), options.source);
+  const std::string text = read_text_file(options.source);
+  require_program_text(options.source);
+  return ir::parse_programs(text, options.source);
 }
 
 // A size may be given in the notation's own case: the parameter `m` or `M` of extent m.
@@ -317,12 +310,17 @@ std::string read_text_file(const std::string& path) {
     text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
   if (text.size() > kLimit)
     throw UserError(ExitStatus::ResourceLimit, path + ": more than 16 MiB of text");
-  const std::string kind = std::filesystem::is_regular_file(path) ? kind_of_file(path) : "";
-  if (text.find('\0') != std::string::npos || kind.ends_with("image") || kind == "an ONNX model")
+  std::optional<KnownFile> known;
+  if (std::filesystem::is_regular_file(path)) known = file_kind(path);
+  const bool is_text =
+      text.find('\0') == std::string::npos &&
+      !(known && (known->kind == FileKind::Image || known->kind == FileKind::Onnx));
+  if (!is_text)
     throw UserError(
         ExitStatus::InvalidInput,
-        path + ": is " + (kind.empty() ? "no text" : kind) + ", expected text" +
-            (kind == "an ONNX model" ? "; polyte run, compile and bench take models" : ""));
+        path + ": is " + (known ? known->text : "no text") + ", expected text" +
+            (known && known->kind == FileKind::Onnx ? "; polyte run, compile and bench take models"
+                                                    : ""));
   return text;
 }
 
@@ -337,7 +335,11 @@ void make_folder(const std::string& path) {
 void write_file(const std::string& path, const std::string& contents) {
   std::ofstream file(path, std::ios::binary);
   file << contents;
-  if (!file.flush()) throw UserError(ExitStatus::InvalidInput, path + ": cannot be written");
+  errno = 0;
+  if (!file.flush())
+    throw UserError(ExitStatus::InvalidInput,
+                    path + ": cannot be written" +
+                        (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
 }
 
 }  // namespace polyte::cli

@@ -4,6 +4,8 @@
 
 #include <cstdio>
 
+#include "driver/cli/reports.h"
+#include "driver/lab/text_table.h"
 #include "runtime/file.h"
 #include "support/join_words.h"
 
@@ -33,16 +35,15 @@ void print_table(const runtime::Session& session, const runtime::RunProfile& pro
   const std::vector<double> busy = busy_workers(profile);
   std::int64_t total = 0;
   for (const Span& span : profile.steps) total += span.nanoseconds();
-  std::fprintf(stderr, "%13s %6s %5s  %-8s %-28s %s\n", "time", "share", "busy", "kernel", "group",
-               "operators");
+  std::fprintf(stderr, "%13s %6s %5s  %-8s %s\n", "time", "share", "busy", "kernel", "group");
   for (std::size_t i = 0; i < profile.steps.size(); ++i) {
     const StepSpec& step = session.steps()[i];
     const std::int64_t ns = profile.steps[i].nanoseconds();
     const double share =
         total > 0 ? 100.0 * static_cast<double>(ns) / static_cast<double>(total) : 0;
-    std::fprintf(stderr, "%10.1f us %5.1f%% %5.2f  %-8s %-28s %s\n", microseconds(ns), share,
-                 busy[i], kernel_of(step).c_str(), step.group.c_str(),
-                 join_words(step.nodes).c_str());
+    std::fprintf(stderr, "%10.*f us %5.1f%% %5.2f  %-8s %s\n%s", decimals_of(microseconds(ns)),
+                 microseconds(ns), share, busy[i], kernel_of(step).c_str(), step.group.c_str(),
+                 step.nodes.empty() ? "" : lab::wrapped(join_words(step.nodes), "      ").c_str());
   }
   std::fprintf(stderr, "%10.1f us in %zu steps, threads: %d\n", microseconds(total),
                profile.steps.size(), session.threads());

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 
+#include "driver/cli/reports.h"
 #include "driver/cli/step_figures.h"
 #include "driver/lab/escape.h"
 #include "support/join_words.h"
@@ -16,7 +17,8 @@ constexpr std::size_t kMostLetters = 34;  // of a line in a box
 
 constexpr const char* kStyle = R"(<style>
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 78em; padding: 0 1em;
-       color: #1b1f24; background: #fff; }
+       color: #1b1f24; background: #fff; overflow-wrap: break-word; }
+.wide { overflow-x: auto; }
 .drawing { overflow: auto; border: 1px solid #d0d7de; max-height: 85vh; }
 svg text { font: 12px system-ui, sans-serif; fill: #1b1f24; }
 svg .name { font-weight: 600; }
@@ -35,7 +37,9 @@ std::string number(const char* format, double value) {
   return text;
 }
 
-std::string microseconds(double ns) { return number("%.1f", ns / 1e3); }
+std::string microseconds(double ns) {
+  return number(decimals_of(ns / 1e3) == 3 ? "%.3f" : "%.1f", ns / 1e3);
+}
 
 std::string shortened(const std::string& text) {
   if (text.size() <= kMostLetters) return text;
@@ -142,6 +146,7 @@ std::string table(const NetworkFigures& figures, const runtime::Session& session
   std::vector<StepFigures> rows = figures.steps;
   sort_stably(rows, std::ranges::greater(), &StepFigures::share);
   std::string text =
+      "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"the steps\">\n"
       "<table><tr><th>median, \xc2\xb5s</th><th>95 % interval</th><th>share</th><th>workers "
       "busy</th>"
       "<th>GF/s</th><th>GB/s</th><th>roofline</th><th class=\"text\">group</th><th "
@@ -157,7 +162,7 @@ std::string table(const NetworkFigures& figures, const runtime::Session& session
             cell(number("%.1f", one.bytes / one.time.median())) + cell(roofline_text(one)) +
             cell(step.group, true) + cell(operators_of(step), true) + "</tr>\n";
   }
-  return text + "</table>\n";
+  return text + "</table>\n</div>\n";
 }
 
 std::string about(const NetworkFigures& figures) {
@@ -212,9 +217,10 @@ std::vector<std::vector<std::size_t>> step_edges(const runtime::ArtifactManifest
 
 std::string profile_page(const NetworkFigures& figures, const runtime::Session& session) {
   const std::string title = lab::escaped_xml(figures.source) + ": where the time goes";
-  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + title +
-         "</title>\n" + kStyle + "</head><body>\n<h1>" + title + "</h1>\n" + about(figures) +
-         "<div class=\"drawing\">" + Drawing(figures, session).svg() + "</div>\n" +
+  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
+         title + "</title>\n" + kStyle + "</head><body>\n<h1>" + title + "</h1>\n" +
+         about(figures) + "<div class=\"drawing\">" + Drawing(figures, session).svg() + "</div>\n" +
          table(figures, session) + "</body></html>\n";
 }
 

@@ -8,9 +8,11 @@
 #include "driver/cli/model_options.h"
 #include "driver/cli/output_files.h"
 #include "driver/cli/profile.h"
+#include "driver/cli/reports.h"
 #include "driver/cli/run_sizes.h"
 #include "driver/cli/step_figures.h"
 #include "driver/compile/flops.h"
+#include "driver/lab/text_table.h"
 #include "driver/package/package_model.h"
 #include "frontend/annotate_model.h"
 #include "support/stable_sort.h"
@@ -153,29 +155,36 @@ std::vector<StepFigures> slowest_first(const NetworkFigures& figures) {
   return rows;
 }
 
-// The slowest steps first.
+std::string short_time(double nanoseconds) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", decimals_of(nanoseconds / 1e3), nanoseconds / 1e3);
+  return text;
+}
+
+std::string interval_of(const bench::Timing& time) {
+  const auto [low, high] = time.interval();
+  return short_time(low) + " to " + short_time(high);
+}
+
+// The slowest steps first, each with what it computes in a line of its own.
 void print_table(const NetworkFigures& figures, const runtime::Session& session, int top) {
-  std::printf("%10s  %-22s %6s %5s  %-22s %-24s %s\n", "median", "95 % interval", "share", "busy",
-              "roofline", "group", "operators");
+  std::printf("%13s  %-22s %6s  %4s  %s\n", "median", "95 % interval", "share", "busy", "roofline");
   int left = top > 0 ? top : static_cast<int>(figures.steps.size());
   for (const StepFigures& one : slowest_first(figures)) {
     if (left-- == 0) break;
     const runtime::StepSpec& step = session.steps()[one.step];
-    const auto [low, high] = one.time.interval();
-    char interval[48], roofline[48] = "";
-    std::snprintf(interval, sizeof interval, "%.1f to %.1f", low / 1e3, high / 1e3);
+    char roofline[48] = "";
     if (!one.bound.empty())
       std::snprintf(roofline, sizeof roofline, "%.2f of %s", one.roofline, one.bound.c_str());
-    std::printf("%7.1f us  %-22s %5.1f%% %5.2f  %-22s %-24s %s\n", one.time.median() / 1e3,
-                interval, 100 * one.share, one.busy, roofline, step.group.c_str(),
-                operators_of(step).c_str());
+    std::printf("%10s us  %-22s %5.1f%%  %4.2f  %s\n%s", short_time(one.time.median()).c_str(),
+                interval_of(one.time).c_str(), 100 * one.share, one.busy, roofline,
+                lab::wrapped(step.group + ": " + operators_of(step), "      ").c_str());
   }
-  const auto [low, high] = figures.whole.interval();
-  std::printf("%7.1f us  %.1f to %.1f in %zu steps; %d runs by %s\n", figures.whole.median() / 1e3,
-              low / 1e3, high / 1e3, figures.steps.size(), figures.runs,
-              threads_text(figures.threads).c_str());
+  std::printf("%10s us  %s in %zu steps; %d runs by %s\n",
+              short_time(figures.whole.median()).c_str(), interval_of(figures.whole).c_str(),
+              figures.steps.size(), figures.runs, threads_text(figures.threads).c_str());
   if (figures.ceilings.bytes_a_second > 0)
-    std::printf("ceilings measured beside: %.1f GF/s of multiply-adds, %.1f GB/s of main memory\n",
+    std::printf("ceilings measured beside: %.1f GF/s of multiply-adds, %.1f GB/s of memory\n",
                 figures.ceilings.flops_a_second / 1e9, figures.ceilings.bytes_a_second / 1e9);
 }
 

@@ -121,6 +121,12 @@ std::vector<std::string> names_of(const frontend::Imported& imported) {
   return names;
 }
 
+std::vector<std::string> output_names_of(const frontend::Imported& imported) {
+  std::vector<std::string> names;
+  for (graph::ValueId id : imported.graph.outputs) names.push_back(imported.graph.value(id).name);
+  return names;
+}
+
 // Values of the inputs that decide shapes are those of -i, a nameless one's of the first. What
 // lacks or would be overwritten is said before the compile.
 // A model that is compiled here is compiled for the inputs of this run.
@@ -135,6 +141,8 @@ LoadedModel load_for(const RunOptions& options, GivenTensors& given) {
   steps.imported = [&](const frontend::Imported& imported, const std::vector<std::string>& files) {
     check_output(options.data, files);
     name_inputs(names_of(imported), given);
+    check_input_names(names_of(imported), given);
+    check_outputs(options.data, output_names_of(imported));
     require_inputs(options.data, names_of(imported), given);
   };
   return load_model(options.model, options.verb, steps);
@@ -249,6 +257,9 @@ int run_run(const RunOptions& options) {
                                               : run_sizes(session, given, options.verb.shapes);
   std::vector<NamedBuffer> buffers = input_buffers(session, sizes, model, given), results;
   fill_buffers(options.data, buffers, given);
+  std::vector<std::string> outputs;
+  for (const runtime::TensorSpec& spec : session.outputs()) outputs.push_back(spec.name);
+  check_outputs(options.data, outputs);
   for (const runtime::TensorSpec& spec : session.outputs())
     results.push_back({spec.name, false, true, runtime::Tensor(spec.dtype, shape_at(spec, sizes))});
   const auto begin = std::chrono::steady_clock::now();

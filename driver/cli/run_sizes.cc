@@ -4,6 +4,8 @@
 #include <map>
 
 #include "driver/cli/model_options.h"
+#include "support/join_words.h"
+#include "support/nearest_word.h"
 
 namespace polyte::cli {
 namespace {
@@ -24,8 +26,8 @@ class SizeFinder {
     else if (input != session_.inputs().end())
       see_extents(*input, shape, "--shape " + item);
     else
-      problems_.push_back("--shape " + item +
-                          ": the artifact has no open size and no input of this name");
+      problems_.push_back("--shape " + item + ": the artifact has no open size and no input '" +
+                          name + "'" + meant(name));
   }
 
   void see_tensor(const GivenTensor& given) {
@@ -57,6 +59,14 @@ class SizeFinder {
 
  private:
   const runtime::Session& session_;
+
+  std::string meant(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const runtime::SymbolSpec& symbol : session_.symbols()) names.push_back(symbol.name);
+    for (const runtime::TensorSpec& input : session_.inputs()) names.push_back(input.name);
+    return " (there are " + join_words(names) + ")" + did_you_mean(name, names);
+  }
+
   std::map<std::size_t, std::pair<std::int64_t, std::string>> known_;  // and what said so
   std::vector<std::string> problems_;
 

@@ -64,9 +64,12 @@ int list_suites(bool json) {
   std::ostringstream lines;
   for (const std::string& name : known_suites()) {
     const lab::Suite suite = lab::read_suite(name, "");
-    lines << std::left << std::setw(16) << name << std::right << std::setw(5) << suite.rows.size()
-          << "  " << suite.title << "\n"
-          << lab::wrapped(suite.source, std::string(23, ' '), 120);
+    std::ostringstream head;
+    head << std::left << std::setw(16) << name << std::right << std::setw(5) << suite.rows.size()
+         << "  ";
+    const std::string indent(head.str().size(), ' ');
+    lines << head.str() << lab::wrapped(suite.title, indent).substr(indent.size())
+          << lab::wrapped(suite.source, indent);
     all.push_back({{"name", name},
                    {"rows", suite.rows.size()},
                    {"title", suite.title},
@@ -132,7 +135,7 @@ int run_suites(const SuitesVerb& verb) {
   const lab::Suite suite = lab::read_suite(verb.name, "");
   if (verb.check || !verb.arms.empty()) return check_one(suite, arms_of(verb), verb.json);
   if (verb.json) return std::cout << to_json(suite).dump(1) << "\n", 0;
-  std::cout << suite.title << "\n" << suite.source << "\n\n";
+  std::cout << lab::wrapped(suite.title, "") << lab::wrapped(suite.source, "") << "\n";
   std::vector<lab::Cells> cells;
   for (const lab::SuiteRow& row : suite.rows)
     cells.push_back({row.name, row.program.name, type_of(row.program), sizes_text(row.sizes)});

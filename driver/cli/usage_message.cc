@@ -7,6 +7,7 @@
 #include <sstream>
 #include <vector>
 
+#include "support/join_words.h"
 #include "support/nearest_word.h"
 
 namespace polyte::cli {
@@ -69,6 +70,11 @@ std::vector<std::string> listed_words(const std::string& list) {
   return words;
 }
 
+bool is_flag(const CLI::App* at, const std::string& name) {
+  const CLI::Option* option = at->get_option_no_throw(name);
+  return option != nullptr && option->get_items_expected_max() == 0;
+}
+
 // " (a file of Program text)": what the help says of an option.
 std::string description_of(const CLI::App* at, const std::string& name) {
   const CLI::Option* option = at->get_option_no_throw(name);
@@ -77,10 +83,34 @@ std::string description_of(const CLI::App* at, const std::string& name) {
              : " (" + option->get_description() + ")";
 }
 
-// What other compilers call it: -O2, and an output without -o.
+// "-t 2": by custom the number of threads, else what begins with this letter.
+std::string near_letter(const CLI::App* at, const std::string& word) {
+  const std::vector<std::string> flags = flags_of(at);
+  const char letter = word[1];
+  std::vector<std::string> near;
+  if (letter == 'j') near = {"--jobs", "--threads"};
+  if (letter == 't') near = {"--threads"};
+  std::erase_if(
+      near, [&](const std::string& flag) { return std::ranges::find(flags, flag) == flags.end(); });
+  if (near.empty())
+    for (const std::string& flag : flags)
+      if (flag[2] == letter) near.push_back(flag);
+  if (near.empty()) return "";
+  return ", did you mean " +
+         (near.size() > 1 ? "one of " + join_words(near) : "'" + near[0] + "'") + "?";
+}
+
+// What other compilers call it: -O2, and an output without -o. A word may be a flag without its
+// dashes.
 std::string not_taken(const CLI::App* at, const std::string& word, const std::string& more) {
   const std::string name = word.substr(0, word.find('='));
-  std::string near = name.starts_with("--") ? did_you_mean(name, flags_of(at)) : "";
+  std::string near;
+  if (name.starts_with("--"))
+    near = did_you_mean(name, flags_of(at));
+  else if (name.size() > 1 && name.starts_with("-"))
+    near = near_letter(at, name);
+  else
+    near = did_you_mean("--" + name, flags_of(at));
   if (std::regex_match(word, std::regex("-O[0-3]")))
     near = ", did you mean '--opt-level " + word.substr(2) + "'?";
   if (!word.starts_with("-") && word.ends_with(".polyte") &&
@@ -120,7 +150,9 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
     return found[1].str() + " is '" + found[2].str() + "', expected a whole number from " +
            found[3].str() + " to " + found[4].str();
   if (std::regex_match(text, found, std::regex("Could not convert: (.*) = (.*)")))
-    return found[1].str() + " is '" + found[2].str() + "', expected a number";
+    return found[1].str() + " is '" + found[2].str() + "', expected " +
+           (is_flag(at, found[1].str()) ? "no value: give " + found[1].str() + " alone"
+                                        : "a number");
   if (std::regex_match(text, found, std::regex("(.*) is required")))
     return path_of(at) + ": " + found[1].str() + " is required" +
            description_of(at, found[1].str()) + more;

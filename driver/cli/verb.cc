@@ -90,6 +90,8 @@ void Verb::flag(const std::string& name, bool& value, const std::string& help) c
 
 Option Verb::existing(const std::string& name) const { return Option(app_->get_option(name)); }
 
+void Verb::remove(const std::string& name) const { app_->remove_option(app_->get_option(name)); }
+
 void Verb::example(const std::string& command) const { app_->footer("example: " + command); }
 
 bool Verb::is_given(const std::string& name) const { return app_->count(name) > 0; }

@@ -54,6 +54,7 @@ class Verb {
   Option option(const std::string& names, double& value, const std::string& help) const;
   void flag(const std::string& name, bool& value, const std::string& help) const;
   Option existing(const std::string& name) const;  // an option that was added before
+  void remove(const std::string& name) const;      // the same, which this verb has no use for
   // On the command line, known when the verb is called.
   bool is_given(const std::string& name) const;
   void example(const std::string& command) const;  // last line of the help

@@ -116,8 +116,7 @@ void add_model_work(const std::string& path, const BenchOptions& options,
 void find_identical(std::vector<std::unique_ptr<Work>>& works) {
   for (auto work = works.begin(); work != works.end(); ++work) {
     const auto same = std::find_if(works.begin(), work, [&](const std::unique_ptr<Work>& before) {
-      return !before->loops.empty() && before->loops == (*work)->loops &&
-             before->source == (*work)->source;
+      return has_same_loops(*before, **work);
     });
     if (same != work) (*work)->identical_to = (*same)->scheduler;
   }
@@ -142,6 +141,10 @@ driver::LeastTime least_time_of(const Work& work, const Machine& machine) {
 
 }  // namespace
 
+bool has_same_loops(const Work& one, const Work& other) {
+  return !one.loops.empty() && one.loops == other.loops && one.source == other.source;
+}
+
 bool is_operator(const std::string& source) {
   return source.find('[') != std::string::npos || source.ends_with(".program") ||
          source.ends_with(".c");
@@ -152,6 +155,11 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& st
       target_from(options.verb.target, options.verb.schedule_threads, options.verb.cuda);
   std::vector<std::string> schedulers = options.schedulers;
   if (schedulers.empty()) schedulers = {options.verb.schedule.scheduler};
+  if (!options.verb.schedule.templates.empty() &&
+      std::ranges::find(schedulers, "template") == schedulers.end())
+    throw UserError(ExitStatus::Usage, "--templates " + options.verb.schedule.templates +
+                                           ": only the scheduler template takes them, which is " +
+                                           "not asked for");
   std::vector<std::unique_ptr<Work>> works;
   std::set<std::string> used;
   for (const std::string& source : options.sources) {
@@ -169,6 +177,7 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& st
       plain.params.clear();
       for (const std::string& scheduler : schedulers) {
         plain.scheduler = scheduler;
+        plain.templates = scheduler == "template" ? options.verb.schedule.templates : "";
         works.push_back(operator_work(program, options, plain, target));
       }
       for (const std::string& script : options.verb.schedule.scripts) try {

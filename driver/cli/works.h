@@ -75,6 +75,9 @@ bool is_operator(const std::string& source);
 // that is refused is reported on stderr and left out; `status` is then what the process returns.
 std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& status);
 
+// On the same source; where it is known.
+bool has_same_loops(const Work& one, const Work& other);
+
 struct Figures {
   std::vector<bench::Timing> timings;
   std::map<DType, double> peaks;

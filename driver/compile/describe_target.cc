@@ -7,6 +7,7 @@
 #include "support/error.h"
 #include "support/features.h"
 #include "support/gpu_machines.h"
+#include "support/nearest_word.h"
 
 namespace polyte::driver {
 namespace {
@@ -20,6 +21,13 @@ std::string known_gpus() {
          "--machine-file)";
 }
 
+std::string near_gpu(const std::string& text) {
+  std::vector<std::string> targets = {"cuda:native"};
+  for (const std::string& name : gpu_names()) targets.push_back("cuda:" + name);
+  const std::string name = text.substr(text.find(':') + 1);
+  return did_you_mean(name, gpu_names()).empty() ? "" : did_you_mean("cuda:" + name, targets);
+}
+
 codegen::Target gpu_target(const std::string& text, const runtime::CudaOptions& cuda) {
   const std::string name = text.starts_with("cuda:") ? text.substr(5) : "";
   if (name.ends_with(".json")) return {machine_from_file(name), TargetKind::Cuda};
@@ -27,8 +35,8 @@ codegen::Target gpu_target(const std::string& text, const runtime::CudaOptions& 
     return {runtime::machine_of(*runtime::CudaDevice::open(cuda)), TargetKind::Cuda};
   const std::optional<Machine> machine = gpu_machine(name);
   if (!machine)
-    throw UserError(ExitStatus::Usage,
-                    "--target " + text + ": no GPU of this name, expected " + known_gpus());
+    throw UserError(ExitStatus::Usage, "--target " + text + ": no GPU of this name, expected " +
+                                           known_gpus() + near_gpu(text));
   return {*machine, TargetKind::Cuda};
 }
 

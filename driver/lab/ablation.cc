@@ -10,6 +10,8 @@
 #include "driver/lab/script_variants.h"
 #include "driver/lab/text_table.h"
 #include "support/error.h"
+#include "support/join_words.h"
+#include "support/nearest_word.h"
 #include "support/stable_sort.h"
 
 namespace polyte::lab {
@@ -40,6 +42,7 @@ class VariantPlan {
     experiment_.seed = subject.seed;
     experiment_.exact = subject.exact;
     experiment_.emulate = subject.emulate;
+    experiment_.size_option = "--shape";
   }
 
   // Two variants may read alike (one directive that a script has twice); names of arms are unique.
@@ -70,6 +73,19 @@ class VariantPlan {
   Experiment experiment_;
   std::map<std::string, Script> scripts_;
 };
+
+// That the script is for a Program of the subject, where that is not a model's.
+void check_program(const Script& script, const std::string& name, const Subject& subject,
+                   const Sources& sources) {
+  if (subject.source.ends_with(".onnx")) return;
+  std::vector<std::string> names;
+  for (const ir::Program& program : sources.programs(subject.source, subject.dtype))
+    names.push_back(program.name);
+  if (std::ranges::find(names, script.program) == names.end())
+    throw UserError(ExitStatus::Usage, name + ": the script is for program '" + script.program +
+                                           "', --program " + subject.source + " has " +
+                                           join_words(names) + did_you_mean(script.program, names));
+}
 
 // Lines that only give names to numbers: without them others mean nothing.
 bool is_setting(const schedule::Directive& directive) {
@@ -231,6 +247,7 @@ std::string to_string(Ablated what) {
 Plan ablation_plan(const Script& script, const std::string& name, const Subject& subject,
                    const Sources& sources, std::span<const Ablated> what) {
   check_length(script, name);
+  check_program(script, name, subject, sources);
   VariantPlan variants(subject, sources);
   variants.add(name, script);
   const auto is_asked = [&](Ablated one) { return std::ranges::find(what, one) != what.end(); };
@@ -273,6 +290,7 @@ Plan path_plan(const Script& first, const std::string& first_name, const Script&
     throw UserError(ExitStatus::Usage, first_name + " is for '" + first.program + "', " +
                                            second_name + " for '" + second.program +
                                            "': expected two scripts of one program");
+  check_program(first, first_name, subject, sources);
   // The search for a path needs the Program with its sizes bound to ask whether a script is legal,
   // and only a plan binds them: a plan of the first script alone gives it.
   VariantPlan ends(subject, sources);

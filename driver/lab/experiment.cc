@@ -4,6 +4,9 @@
 #include <set>
 
 #include "driver/lab/toml_keys.h"
+#include "runtime/fill.h"
+#include "support/dtype.h"
+#include "support/error.h"
 #include "support/join_words.h"
 #include "support/nearest_word.h"
 
@@ -14,6 +17,19 @@ namespace {
 // while they are made.
 constexpr std::size_t kMostArms = 64, kMostSizes = 10'000;
 constexpr std::int64_t kMostSize = std::int64_t{1} << 40;
+
+std::size_t line_of(const toml::node& node) { return node.source().begin.line; }
+
+// Of a key, and of the texts in its list.
+void note_lines(const toml::table& table, const std::string& key, Experiment& experiment) {
+  const toml::node* node = table.get(key);
+  if (!node) return;
+  experiment.lines[key] = line_of(*node);
+  if (const toml::array* list = node->as_array())
+    for (const toml::node& item : *list)
+      if (const auto* text = item.as_string())
+        experiment.lines.try_emplace(key + " " + **text, line_of(item));
+}
 
 void check_arm(const ArmSpec& arm, const toml::source_region& where, Problems& problems) {
   for (const std::string& problem : problems_of(arm)) problems.add(where, problem);
@@ -88,23 +104,34 @@ void read_arm_table(const toml::table& table, Problems& problems, std::vector<Ar
 void read_arms(Keys& keys, Problems& problems, Experiment& experiment) {
   std::vector<std::string> names;
   keys.texts("arms", names);
-  for (const std::string& name : names) {
-    experiment.arms.push_back(arm_of(name));
-    check_arm(experiment.arms.back(), keys.table().get("arms")->source(), problems);
+  note_lines(keys.table(), "arms", experiment);
+  std::set<std::string> seen;
+  // After params have been expanded: two arms of one name often come of one script with two
+  // equal values.
+  const auto add = [&](const ArmSpec& arm, std::size_t line) {
+    experiment.lines.try_emplace("arm " + arm.name, line);
+    if (!seen.insert(arm.name).second)
+      problems.add_at(line, "two arms have the name '" + arm.name + "'");
+    experiment.arms.push_back(arm);
+  };
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const toml::array* list = keys.table().get("arms")->as_array();
+    const toml::node& node = list ? *list->get(i) : *keys.table().get("arms");
+    const ArmSpec arm = arm_of(names[i]);
+    check_arm(arm, node.source(), problems);
+    add(arm, line_of(node));
   }
   if (const toml::node* node = keys.find("arm")) {
     const toml::array* tables = node->as_array();
     if (!tables || !tables->is_homogeneous<toml::table>())
       problems.add(node->source(), "'arm': expected tables, each under [[arm]]");
     else
-      for (const toml::node& table : *tables)
-        read_arm_table(*table.as_table(), problems, experiment.arms);
+      for (const toml::node& table : *tables) {
+        std::vector<ArmSpec> arms;
+        read_arm_table(*table.as_table(), problems, arms);
+        for (const ArmSpec& arm : arms) add(arm, line_of(table));
+      }
   }
-  // After params have been expanded: two arms of one name often come of one script with two
-  // equal values.
-  std::set<std::string> seen;
-  for (const ArmSpec& arm : experiment.arms)
-    if (!seen.insert(arm.name).second) problems.add("two arms have the name '" + arm.name + "'");
   if (experiment.arms.empty()) problems.add("no arms: give arms = [\"poly\", \"template\"]");
   if (experiment.arms.size() > kMostArms)
     problems.add("more than " + std::to_string(kMostArms) + " arms");
@@ -113,19 +140,25 @@ void read_arms(Keys& keys, Problems& problems, Experiment& experiment) {
   if (experiment.baseline.empty() && !experiment.arms.empty())
     experiment.baseline = experiment.arms[0].name;
   if (!experiment.arms.empty() && !seen.contains(experiment.baseline))
-    problems.add("baseline '" + experiment.baseline + "' is no arm" +
-                 did_you_mean(experiment.baseline, {seen.begin(), seen.end()}));
+    problems.add_at(line_of(*keys.table().get("baseline")),
+                    "baseline '" + experiment.baseline + "' is no arm" +
+                        did_you_mean(experiment.baseline, {seen.begin(), seen.end()}));
 }
 
 // One table of sizes: each has one value or several, and all combinations are rows. Several
 // [[sizes]] are joined, not combined with each other:
 //   {m = 64, n = [32, 64]}, {m = 128, n = 128}     three rows
-void add_grid(const toml::table& table, Problems& problems, std::vector<Sizes>& sizes) {
+void add_grid(const toml::table& table, Problems& problems, Experiment& experiment) {
+  std::vector<Sizes>& sizes = experiment.sizes;
+  std::map<std::string, std::size_t>& lines = experiment.lines;
   Keys keys(table, "sizes.", problems);
   std::vector<Sizes> grid{{}};
   for (const auto& [key, node] : table) {
     std::vector<std::int64_t> values;
     keys.wholes(std::string(key.str()), values, 0, kMostSize);
+    lines.try_emplace("sizes." + std::string(key.str()), line_of(node));
+    // One whose values were wrong has been reported, and is not missing.
+    if (values.empty()) values.push_back(1);
     std::vector<Sizes> longer;
     for (const Sizes& one : grid)
       for (const std::int64_t value : values) {
@@ -137,9 +170,7 @@ void add_grid(const toml::table& table, Problems& problems, std::vector<Sizes>& 
     if (longer.size() > kMostSizes)
       return problems.add(table.source(),
                           "more than " + std::to_string(kMostSizes) + " combinations of sizes");
-    // A size whose values were wrong has left none: it is passed over, for it has been
-    // reported, and the combinations of the others show what else is wrong.
-    if (!longer.empty()) grid = std::move(longer);
+    grid = std::move(longer);
   }
   sizes.insert(sizes.end(), grid.begin(), grid.end());
 }
@@ -147,18 +178,41 @@ void add_grid(const toml::table& table, Problems& problems, std::vector<Sizes>& 
 void read_sizes(Keys& keys, Problems& problems, Experiment& experiment) {
   const toml::node* node = keys.find("sizes");
   if (!node) return;
+  experiment.lines["sizes"] = line_of(*node);
   // [sizes] is a table, [[sizes]] an array of them.
-  if (const toml::table* table = node->as_table())
-    return add_grid(*table, problems, experiment.sizes);
+  if (const toml::table* table = node->as_table()) return add_grid(*table, problems, experiment);
   const toml::array* list = node->as_array();
   if (!list || list->empty() || !list->is_homogeneous<toml::table>())
     return problems.add(
         node->source(),
         "'sizes': expected a table of names and numbers, or several under [[sizes]]");
-  for (const toml::node& table : *list) add_grid(*table.as_table(), problems, experiment.sizes);
+  for (const toml::node& table : *list) add_grid(*table.as_table(), problems, experiment);
   if (experiment.sizes.size() > kMostSizes)
     problems.add(node->source(),
                  "more than " + std::to_string(kMostSizes) + " combinations of sizes");
+}
+
+// Their texts are checked here, where their lines are known.
+void read_dtypes_and_fills(Keys& keys, Problems& problems, Experiment& experiment) {
+  keys.texts("dtypes", experiment.dtypes);
+  note_lines(keys.table(), "dtypes", experiment);
+  const auto line = [&](const std::string& key, const std::string& item) {
+    const auto found = experiment.lines.find(key + " " + item);
+    return found != experiment.lines.end() ? found->second : experiment.lines.at(key);
+  };
+  for (const std::string& name : experiment.dtypes)
+    if (!dtype_from_any_name(name))
+      problems.add_at(line("dtypes", name),
+                      "'dtypes': got '" + name + "', " + expected_dtype(name));
+  std::erase_if(experiment.dtypes,
+                [](const std::string& name) { return !dtype_from_any_name(name); });
+  keys.texts("fills", experiment.fills);
+  note_lines(keys.table(), "fills", experiment);
+  for (const std::string& fill : experiment.fills) try {
+      runtime::parse_fill(fill);
+    } catch (const UserError& e) {
+      problems.add_at(line("fills", fill), std::string("'fills': ") + e.what());
+    }
 }
 
 void read_caches(Keys& keys, Problems& problems, Experiment& experiment) {
@@ -178,6 +232,14 @@ void read_caches(Keys& keys, Problems& problems, Experiment& experiment) {
   }
 }
 
+// Of a key that was written below the head of a table.
+std::string above_tables(const std::string& key) {
+  return is_experiment_key(key) ? "it stands above all tables" : "";
+}
+
+constexpr std::string_view kStopKeys[] = {"rounds", "processes", "width", "round_ms",
+                                          "process_seconds"};
+
 void read_stop(Keys& keys, Problems& problems, StopRule& stop) {
   const toml::node* node = keys.find("stop");
   if (!node) return;
@@ -188,7 +250,7 @@ void read_stop(Keys& keys, Problems& problems, StopRule& stop) {
   own.number("width", stop.width, 0, 10);
   own.number("round_ms", stop.round_ms, 0.01, 60'000);
   own.number("process_seconds", stop.process_seconds, 0.1, 86'400);
-  own.finish();
+  own.finish(above_tables);
 }
 
 // What only one kind of target has.
@@ -210,13 +272,13 @@ Experiment read_table(const toml::table& table, Problems& problems) {
   keys.texts("programs", experiment.programs);
   keys.texts("suites", experiment.suites);
   keys.texts("only", experiment.only);
+  for (const char* key : {"programs", "suites", "only"}) note_lines(table, key, experiment);
   read_arms(keys, problems, experiment);
   read_sizes(keys, problems, experiment);
-  keys.texts("dtypes", experiment.dtypes);
+  read_dtypes_and_fills(keys, problems, experiment);
   std::vector<std::int64_t> threads;
   keys.wholes("threads", threads, 1, 1024);
   if (!threads.empty()) experiment.threads.assign(threads.begin(), threads.end());
-  keys.texts("fills", experiment.fills);
   read_caches(keys, problems, experiment);
   read_stop(keys, problems, experiment.stop);
   keys.text("target", experiment.target);
@@ -230,13 +292,23 @@ Experiment read_table(const toml::table& table, Problems& problems) {
   experiment.explain = static_cast<int>(explain);
   keys.flag("emulate", experiment.emulate);
   check_target(keys, problems, experiment);
-  keys.finish();
+  keys.finish([](const std::string& key) {
+    return std::ranges::find(kStopKeys, key) == std::end(kStopKeys) ? ""
+                                                                    : "it belongs under [stop]";
+  });
   if (experiment.programs.empty() && experiment.suites.empty())
     problems.add("no programs: give programs = [\"gemm.program\"] or suites = [\"gemm\"]");
   return experiment;
 }
 
 }  // namespace
+
+bool is_experiment_key(const std::string& name) {
+  constexpr std::string_view kKeys[] = {"programs", "suites",  "only",      "arms",    "baseline",
+                                        "dtypes",   "threads", "fills",     "caches",  "target",
+                                        "exact",    "seed",    "tolerance", "explain", "emulate"};
+  return std::ranges::find(kKeys, name) != std::end(kKeys);
+}
 
 ArmSpec arm_of(const std::string& text) {
   if (text.starts_with("script:")) return {text, ArmSpec::Kind::Script, text.substr(7), {}};
@@ -274,13 +346,12 @@ std::string to_string(Caches caches) {
   return "";
 }
 
-// Problems are collected over the whole file and thrown together; what was read is not used
-// then.
+// Problems are collected over the whole file; what is wrong has its default, or is left out.
 Experiment parse_experiment(std::string_view text, const std::string& origin) {
   const toml::table table = parse_toml(text, origin);
   Problems problems(origin);
   Experiment experiment = read_table(table, problems);
-  problems.throw_if_any();
+  experiment.problems = std::move(problems);
   experiment.origin = origin;
   experiment.text = text;
   if (experiment.name.empty()) experiment.name = origin;

@@ -22,6 +22,8 @@
 #include <string_view>
 #include <vector>
 
+#include "driver/lab/problems.h"
+
 namespace polyte::lab {
 
 using Sizes = std::map<std::string, std::int64_t>;
@@ -34,6 +36,9 @@ struct ArmSpec {
   std::string what;                 // "poly", the script's path, "gcc"
   std::vector<std::string> params;  // of a script: "Mr=8"
 };
+
+// Whether a table's key of this name is one of the file's own, which stand before all tables.
+bool is_experiment_key(const std::string& name);
 
 // "poly", "script:FILE", "peer:gcc"; unchecked.
 ArmSpec arm_of(const std::string& text);
@@ -79,10 +84,19 @@ struct Experiment {
   // Of a GPU: its code is also for the emulator, which a driver that stands in for one has.
   bool emulate = false;
 
+  // How a size is given where there is no file: "--shape"; empty: in [sizes].
+  std::string size_option;
+  // Lines of the file: of keys ("dtypes", "sizes.q"), of the items of lists ("dtypes f32") and of
+  // arms ("arm mine").
+  std::map<std::string, std::size_t> lines;
+  // What is wrong with it so far. make_plan throws this together with what it finds itself, so
+  // that all is said at once.
+  Problems problems;
+
   bool is_on_gpu() const { return target.starts_with("cuda:"); }
 };
 
-// UserError(InvalidInput) with every problem, each `origin:line: ...`.
+// UserError(InvalidInput): not TOML. All else that is wrong is in `problems`.
 Experiment parse_experiment(std::string_view text, const std::string& origin);
 
 }  // namespace polyte::lab

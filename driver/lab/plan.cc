@@ -47,7 +47,7 @@ bool is_asked_for(const std::string& pattern, const std::string& suite, const st
 class Planner {
  public:
   Planner(const Experiment& experiment, const Sources& sources)
-      : experiment_(experiment), sources_(sources) {}
+      : experiment_(experiment), sources_(sources), problems_(experiment.problems) {}
 
   // In this order: rows of programs, rows of suites, then names and arms, which look at all of
   // them.
@@ -70,9 +70,10 @@ class Planner {
     tell_apart();
     add_arms();
     if (plan_.rows.size() > kMostRows)
-      problem("more than " + std::to_string(kMostRows) +
-              " rows: " + std::to_string(plan_.rows.size()));
-    if (!problems_.empty()) throw UserError(ExitStatus::InvalidInput, problems_);
+      problem(
+          "", "",
+          "more than " + std::to_string(kMostRows) + " rows: " + std::to_string(plan_.rows.size()));
+    problems_.throw_if_any();
     return std::move(plan_);
   }
 
@@ -84,17 +85,22 @@ class Planner {
   std::vector<std::string> dtypes_;  // that each was read with; empty: its own
   std::set<std::string> found_;      // of `only`
   std::set<std::string> left_out_;   // what `only` leaves out
-  std::vector<std::string> problems_;
+  Problems problems_;
 
-  void problem(const std::string& text) { problems_.push_back(experiment_.origin + ": " + text); }
+  // At the line of the item of a list, else of its key: `item` may be empty.
+  void problem(const std::string& key, const std::string& item, const std::string& text) {
+    auto line = experiment_.lines.find(key + " " + item);
+    if (line == experiment_.lines.end()) line = experiment_.lines.find(key);
+    problems_.add_at(line == experiment_.lines.end() ? 0 : line->second, text);
+  }
 
   // What went wrong with a file is one problem among others.
   template <class F>
-  void collect(F f) {
+  void collect(const std::string& key, const std::string& item, F f) {
     try {
       f();
     } catch (const UserError& e) {
-      problems_.insert(problems_.end(), e.problems().begin(), e.problems().end());
+      for (const std::string& text : e.problems()) problem(key, item, text);
     }
   }
 
@@ -103,7 +109,7 @@ class Planner {
     const std::vector<std::string> types =
         experiment_.dtypes.empty() ? std::vector<std::string>{""} : experiment_.dtypes;
     for (const std::string& source : experiment_.programs)
-      collect([&] {
+      collect("programs", source, [&] {
         for (const std::string& file : files_of(experiment_, source)) {
           if (file.ends_with(".onnx")) {
             add_model(file);
@@ -135,10 +141,12 @@ class Planner {
   }
 
   void check_only() {
+    if (!problems_.empty() && plan_.programs.empty()) return;  // nothing could be read
     for (const std::string& name : experiment_.only)
       if (!found_.contains(name))
-        problem("only '" + name + "': no source has this program" +
-                did_you_mean(name, {left_out_.begin(), left_out_.end()}));
+        problem("only", name,
+                "only '" + name + "': no source has this program" +
+                    did_you_mean(name, {left_out_.begin(), left_out_.end()}));
   }
 
   // Its place among the plan's programs; one that is named twice is there once.
@@ -168,8 +176,9 @@ class Planner {
   void add_suites() {
     std::set<std::string> names;
     for (const std::string& spec : experiment_.suites)
-      collect([&] {
-        if (!names.insert(spec).second) return problem("suite '" + spec + "' is named twice");
+      collect("suites", spec, [&] {
+        if (!names.insert(spec).second)
+          return problem("suites", spec, "suite '" + spec + "' is named twice");
         const Suite suite = read_suite(spec, fs::path(experiment_.origin).parent_path().string());
         for (const SuiteRow& one : suite.rows) {
           if (!is_taken(suite.name, one.name)) continue;
@@ -194,8 +203,19 @@ class Planner {
       params.insert(program.params.begin(), program.params.end());
     if (open_.empty()) return;
     for (const std::string& name : unknown)
-      problem("sizes." + name + ": no program has a size '" + name + "'" +
-              did_you_mean(name, {params.begin(), params.end()}));
+      problem("sizes." + name, "",
+              "sizes." + name + ": no program has a size '" + name + "'" +
+                  (is_experiment_key(name) ? "; the key '" + name + "' stands above all tables"
+                                           : did_you_mean(name, {params.begin(), params.end()})));
+  }
+
+  // "; --shape M=SIZE,N=SIZE", or as the file says it.
+  std::string how_sizes_are_given(const std::vector<std::string>& missing) const {
+    std::string text;
+    const std::string between = experiment_.size_option.empty() ? ", " : ",";
+    for (const std::string& name : missing) text += (text.empty() ? "" : between) + name + "=SIZE";
+    return experiment_.size_option.empty() ? "; for example: sizes = { " + text + " }"
+                                           : "; " + experiment_.size_option + " " + text;
   }
 
   // The sizes that concern a program, each combination once.
@@ -210,14 +230,17 @@ class Planner {
         // m and M are one size.
         if (const auto param = ir::find_param(program, name);
             param && !own.try_emplace(*param, value).second) {
-          problem("program '" + program.name + "': size '" + *param + "' is given twice");
+          problem("sizes." + name, "",
+                  "program '" + program.name + "': size '" + *param + "' is given twice");
           return {};
         }
       std::vector<std::string> missing;
       for (const std::string& param : program.params)
         if (!own.contains(param)) missing.push_back(param);
       if (!missing.empty()) {
-        problem("program '" + program.name + "': sizes needed: " + join_words(missing));
+        problem(experiment_.lines.contains("sizes") ? "sizes" : "programs", "",
+                "program '" + program.name + "': sizes needed: " + join_words(missing) +
+                    how_sizes_are_given(missing));
         return {};
       }
       if (std::ranges::find(result, own) == result.end()) result.push_back(own);
@@ -264,7 +287,7 @@ class Planner {
 
   void add_arms() {
     for (const ArmSpec& spec : experiment_.arms)
-      collect([&] {
+      collect("arm " + spec.name, "", [&] {
         PlannedArm arm{spec, {}};
         if (spec.kind == ArmSpec::Kind::Script) add_scripts(arm);
         plan_.arms.push_back(std::move(arm));
@@ -283,15 +306,16 @@ class Planner {
     for (const schedule::Script& script :
          sources_.scripts(beside(experiment_, arm.spec.what), arm.spec.params)) {
       if (arm.script_for(script.program))
-        problem(name + "a second script for '" + script.program + "'");
+        problem("arm " + arm.spec.name, "", name + "a second script for '" + script.program + "'");
       else if (has_program(script.program))
         arm.scripts.push_back({script.program, schedule::print(script)});
       else
         others.push_back("'" + script.program + "'");
     }
     if (arm.scripts.empty())
-      problem(name + "no source has the program " + join_words(others) + " of " +
-              (others.size() == 1 ? "this script" : "these scripts"));
+      problem("arm " + arm.spec.name, "",
+              name + "no source has the program " + join_words(others) + " of " +
+                  (others.size() == 1 ? "this script" : "these scripts"));
   }
 };
 

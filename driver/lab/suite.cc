@@ -57,9 +57,10 @@ class Reader {
     read_tables(keys, base);
     keys.finish();
     if (!base.empty()) add_base(base);
+    const bool is_read = problems_.empty();
     if (suite_.title.empty()) problems_.add("no title");
     if (suite_.source.empty()) problems_.add("no source: who these sizes are from");
-    if (suite_.rows.empty() && base.empty()) problems_.add("no rows: give a [[table]]");
+    if (suite_.rows.empty() && base.empty() && is_read) problems_.add("no rows: give a [[table]]");
     if (!dataset_.empty() && !has_datasets_)
       problems_.add("':" + dataset_ + "': the suite has no data sets");
     problems_.throw_if_any();

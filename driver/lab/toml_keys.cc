@@ -4,14 +4,11 @@
 
 #include "support/error.h"
 #include "support/nearest_word.h"
-#include "support/stable_sort.h"
 
 namespace polyte::lab {
 namespace {
 
 constexpr std::size_t kMostBytes = 1U << 20U;
-// Larger than any line: problems of no line are sorted behind all others.
-constexpr std::size_t kWholeFile = ~std::size_t{0};
 
 const char* name_of(toml::node_type type) {
   switch (type) {
@@ -57,25 +54,6 @@ toml::table parse_toml(std::string_view text, const std::string& origin) {
   } catch (const std::logic_error& e) {  // of TOML_ASSERT
     throw UserError(ExitStatus::InvalidInput, origin + ": not TOML: " + e.what());
   }
-}
-
-// Kept with its line: keys are read in the order of the code, and the messages are to follow the
-// file.
-void Problems::add(const toml::source_region& where, const std::string& what) {
-  list_.emplace_back(where.begin.line,
-                     origin_ + ":" + std::to_string(where.begin.line) + ": " + what);
-}
-
-void Problems::add(const std::string& what) {
-  list_.emplace_back(kWholeFile, origin_ + ": " + what);
-}
-
-void Problems::throw_if_any() {
-  if (list_.empty()) return;
-  sort_stably(list_, {}, [](const auto& one) { return one.first; });
-  std::vector<std::string> texts;
-  for (const auto& [line, text] : list_) texts.push_back(text);
-  throw UserError(ExitStatus::InvalidInput, texts);
 }
 
 // Every key that is asked for becomes known, whether or not it is there: finish() needs them
@@ -173,12 +151,13 @@ void Keys::range(const std::string& key, int& least, int& most, int limit) {
 }
 
 // What nobody has asked for by then is a misspelt key, not an extension.
-void Keys::finish() {
+void Keys::finish(const std::function<std::string(const std::string& key)>& elsewhere) {
   for (const auto& [key, node] : table_) {
     const std::string name(key.str());
-    if (std::ranges::find(known_, name) == known_.end())
-      problems_.add(node.source(),
-                    "unknown key '" + title_ + name + "'" + did_you_mean(name, known_));
+    if (std::ranges::find(known_, name) != known_.end()) continue;
+    const std::string place = elsewhere ? elsewhere(name) : "";
+    problems_.add(key.source(), "unknown key '" + title_ + name + "'" +
+                                    (place.empty() ? did_you_mean(name, known_) : ": " + place));
   }
 }
 

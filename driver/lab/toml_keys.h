@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "driver/lab/problems.h"
+
 namespace polyte::lab {
 // What the parser takes for granted of hostile text (`[[[`) ends in an error of ours, not
 // of the process.
@@ -25,19 +27,6 @@ inline constexpr std::size_t kMostItems = 1'000;
 
 // UserError: not TOML, with the line, or more than 1 MiB.
 toml::table parse_toml(std::string_view text, const std::string& origin);
-
-// What is wrong, each with its line; thrown together.
-class Problems {
- public:
-  explicit Problems(std::string origin) : origin_(std::move(origin)) {}
-  void add(const toml::source_region& where, const std::string& what);
-  void add(const std::string& what);  // of no line: said last
-  void throw_if_any();                // UserError(InvalidInput), in the order of the lines
-
- private:
-  std::string origin_;
-  std::vector<std::pair<std::size_t, std::string>> list_;
-};
 
 // The keys of one table: each is asked for once, and what nobody asked for is a mistake. A value is
 // left as it is where its key is not there, or is wrong.
@@ -61,7 +50,9 @@ class Keys {
               std::int64_t most);
   // `[least, most]`, or one number that is both.
   void range(const std::string& key, int& least, int& most, int limit);
-  void finish();
+  // `elsewhere` says of a key of another table where it belongs, "it is of [stop]"; else it is
+  // empty.
+  void finish(const std::function<std::string(const std::string& key)>& elsewhere = {});
 
  private:
   const toml::table& table_;

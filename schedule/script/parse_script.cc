@@ -8,6 +8,7 @@
 
 #include "schedule/script/directive_table.h"
 #include "schedule/script/script_text.h"
+#include "support/join_words.h"
 #include "support/nearest_word.h"
 
 namespace polyte::schedule {
@@ -134,7 +135,8 @@ void parse_header(const std::string& text, Script& script) {
   const std::vector<std::string> words = words_of(text);
   if (words.size() < 4 || words[0] != "schedule" || words[2] != "for")
     throw LineProblem{
-        "a script begins with: schedule NAME/1 for PROGRAM@DIGEST on CPU TYPE CONTRACT"};
+        "a script begins with: schedule NAME/1 for PROGRAM@DIGEST on CPU TYPE CONTRACT, got '" +
+        join_words(std::span(words).first(std::min<std::size_t>(words.size(), 4)), " ") + "'"};
   script.name = words[1];
   const std::size_t at_sign = words[3].find('@');
   script.program = words[3].substr(0, at_sign);
@@ -168,6 +170,10 @@ class ScriptParser {
     parse_lines(lines, true);
     if (transaction_) report(transaction_->line, "'{' is not closed");
     close_blocks(-1);
+    // Without a header and without a single directive the file is something else, and what is
+    // wrong with each of its lines says nothing.
+    if (script_.name.empty() && script_.directives.empty() && problems_.size() > 1)
+      problems_.resize(1);
     if (!problems_.empty()) throw UserError(ExitStatus::InvalidInput, problems_);
     return script_;
   }

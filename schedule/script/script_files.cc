@@ -1,11 +1,13 @@
 // Scripts in files: what `include` may reach, and values for holes.
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <vector>
 
 #include "schedule/script/script.h"
 #include "schedule/script/script_text.h"
 #include "support/error.h"
+#include "support/file_kind.h"
 
 namespace polyte::schedule {
 
@@ -75,7 +77,21 @@ bool fill_one(Script& script, const std::string& name, const std::string& value)
 
 }  // namespace
 
+namespace {
+
+// One line in place of one for each line of a file that is something else.
+void require_script(const std::string& path) {
+  const std::optional<KnownFile> known = file_kind(path);
+  if (known && known->kind != FileKind::Script)
+    throw UserError(ExitStatus::InvalidInput,
+                    path + ": is " + known->text + ", expected a script, which begins with " +
+                        "schedule NAME/1 for PROGRAM; polyte op --emit script prints one");
+}
+
+}  // namespace
+
 Script read_script(const std::string& path) {
+  if (fs::is_regular_file(path)) require_script(path);
   const fs::path root = folder_of(path);
   const Includer includer = [&](const std::string& name, const std::string& from) {
     return included(name, from, root);

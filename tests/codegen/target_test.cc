@@ -36,8 +36,14 @@ TEST_CASE("a named cpu brings its instruction set, the rest is marked as assumed
 }
 
 TEST_CASE("an unknown cpu is refused with near names") {
-  CHECK_THROWS_WITH_AS(target_for_cpu("skylak"),
-                       "unknown cpu 'skylak'; near names: skylake, knl, skx", UserError);
+  CHECK_THROWS_WITH_AS(target_for_cpu("skylak"), "unknown cpu 'skylak'; near names: skylake",
+                       UserError);
+  CHECK_THROWS_WITH_AS(target_for_cpu("znver9"),
+                       "unknown cpu 'znver9'; near names: znver5, znver4, znver3", UserError);
+  CHECK_THROWS_WITH_AS(target_for_cpu("zen9"), "unknown cpu 'zen9'; did you mean 'znver5'?",
+                       UserError);
+  CHECK_THROWS_WITH_AS(target_for_cpu("zen3"), "unknown cpu 'zen3'; did you mean 'znver3'?",
+                       UserError);
   CHECK_THROWS_WITH_AS(target_for_cpu("i486"), "cpu 'i486' has no 64-bit mode", UserError);
 }
 

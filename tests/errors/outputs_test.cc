@@ -227,3 +227,39 @@ TEST_CASE("compare shows a GPU's kernels where no GPU is, and says that nothing 
   CHECK(folder.run("polyte compare p.program --shape N=64 --target cuda:h100 --driver ./none.so") ==
         6);
 }
+
+TEST_CASE("an input that no model has is named, with the one that was meant") {
+  Folder folder;
+  REQUIRE(folder.run("polyte op 'x[i] = y[i]' --shape i=4 --fill ones -o x.npy") == 0);
+  CHECK(folder.run("polyte run digits.onnx -i imge=@x.npy") == 3);
+  CHECK(folder.words() ==
+        "input 'imge': there is no such input (there is image), did you mean 'image'?\n");
+  CHECK(folder.run("polyte run digits.onnx --shape img=1x1x28x28 --fill ones") == 3);
+  CHECK(folder.words() ==
+        "digits.onnx: --shape names 'img', which is no input, did you mean 'image'?\n");
+}
+
+TEST_CASE("a single output is an .npy file where it is called so") {
+  Folder folder;
+  const std::string op = "polyte op p.program --shape N=4 --fill ones ";
+  REQUIRE(folder.run(op + "-o y.npy") == 0);
+  CHECK(folder.read("y.npy").starts_with("\x93NUMPY"));
+  CHECK(folder.run(op + "--expect y.npy") == 0);
+  REQUIRE(folder.run(op + "-o y.npz") == 0);
+  CHECK(folder.read("y.npz").starts_with("PK"));
+  CHECK(folder.run(op + "--expect y.npz") == 0);
+  REQUIRE(folder.run("polyte op 'Z[i] = A[i]' --shape i=4 --fill ones -o z.npz") == 0);
+  CHECK(folder.run(op + "--expect z.npz") == 3);
+  // Nothing was compiled: it would have been told.
+  CHECK(folder.words() == "--expect z.npz: 'Z' is not an output (there is C)\n");
+}
+
+TEST_CASE("equal loops are compared without a ratio, in as many digits as a short time needs") {
+  Folder folder;
+  REQUIRE(folder.run("polyte compare p.program --shape N=8 --repetitions 3 --schedulers "
+                     "poly,template >out.txt") == 0);
+  const std::string text = folder.read("out.txt");
+  CHECK(text.find("the loops of poly") != std::string::npos);
+  CHECK(text.find("the time of the first") == std::string::npos);
+  CHECK(text.find(" 0.0 us") == std::string::npos);
+}

@@ -16,7 +16,7 @@ namespace {
 
 std::vector<std::string> problems_of(const std::string& text) {
   try {
-    parse_experiment(text, "e.toml");
+    parse_experiment(text, "e.toml").problems.throw_if_any();
   } catch (const UserError& e) {
     CHECK(e.status() == ExitStatus::InvalidInput);
     return e.problems();
@@ -89,8 +89,8 @@ width = 99
            "e.toml:1: 'programs': expected text or a list of texts, got a whole number",
            ("e.toml:2: unknown arm 'polly', expected naive, isl, poly, template, script:FILE or "
             "peer:NAME"),
-           ("e.toml:2: unknown peer 'icc', expected gcc, clang, polly, pluto, numpy, "
-            "torch, torch-compile, xla, onnxruntime, openvino, onednn, cublas, triton"),
+           ("e.toml:2: unknown peer 'icc', expected gcc, clang, polly, pluto, numpy, torch, "
+            "torch-compile, xla, onnxruntime, openvino, onednn, cublas, triton"),
            "e.toml:3: unknown key 'thread', did you mean 'threads'?",
            "e.toml:4: 'threads': expected 1 to 1024",
            "e.toml:5: 'caches': expected warm, cold or rotated, got 'hot'",
@@ -105,14 +105,21 @@ width = 99
 
 TEST_CASE("arms: names are unique, the baseline is one, a table says what it is") {
   CHECK(problems_of("programs='a.program'\narms=['poly','poly']\n")[0] ==
-        "e.toml: two arms have the name 'poly'");
+        "e.toml:2: two arms have the name 'poly'");
   CHECK(problems_of("programs='a.program'\narms=['poly']\nbaseline='polly'\n")[0] ==
-        "e.toml: baseline 'polly' is no arm, did you mean 'poly'?");
+        "e.toml:3: baseline 'polly' is no arm, did you mean 'poly'?");
   CHECK(problems_of("programs='a.program'\n[[arm]]\nname='x'\n")[0] ==
         "e.toml:2: an [[arm]] needs one of 'scheduler', 'script' and 'peer'");
   CHECK(problems_of("programs='a.program'\n")[0] ==
         "e.toml: no arms: give arms = [\"poly\", \"template\"]");
   CHECK(problems_of("a = [")[0].starts_with("e.toml:1: not TOML: "));
+}
+
+TEST_CASE("keys that stand in the wrong table are told where they belong") {
+  CHECK(problems_of("programs='a.program'\narms='poly'\nrounds=3\n")[0] ==
+        "e.toml:3: unknown key 'rounds': it belongs under [stop]");
+  CHECK(problems_of("programs='a.program'\narms='poly'\n[stop]\nexact=true\n")[0] ==
+        "e.toml:4: unknown key 'stop.exact': it stands above all tables");
 }
 
 TEST_CASE("what is hostile has limits") {
@@ -147,7 +154,7 @@ TEST_CASE("mutated files are errors or experiments, never a crash") {
         text.insert(at, std::string(kPieces[random.below(std::size(kPieces))]));
     }
     try {
-      parse_experiment(text, "e.toml");
+      parse_experiment(text, "e.toml").problems.throw_if_any();
       ++well;
     } catch (const UserError& e) {
       CHECK_FALSE(e.problems().empty());
@@ -205,10 +212,48 @@ TEST_CASE("an arm may be a folder: the script of each program") {
   CHECK(to_json(plan_from_json(to_json(plan), "plan.json")) == to_json(plan));
   CHECK_THROWS_WITH_AS(
       plan_with_folder({"another", "third"}),
-      "e.toml: arm 'hand': no source has the program 'another', 'third' of these scripts",
+      "e.toml:4: arm 'hand': no source has the program 'another', 'third' of these scripts",
       UserError);
   CHECK_THROWS_WITH_AS(plan_with_folder({"op", "op"}),
-                       "e.toml: arm 'hand': a second script for 'op'", UserError);
+                       "e.toml:4: arm 'hand': a second script for 'op'", UserError);
+}
+
+TEST_CASE("what is wrong with the file and with what it names is said together") {
+  const std::string text = R"(programs = ["y[i] = x[i]", "a.program"]
+arms = ["polly",
+        "script:no.sched"]
+dtypes = ["f33", "f34"]
+fills = "rand"
+[sizes]
+i = 4
+q = 4
+threads = 2
+)";
+  Sources from = sources();
+  from.scripts = [](const std::string& path,
+                    const std::vector<std::string>&) -> std::vector<schedule::Script> {
+    throw UserError(ExitStatus::InvalidInput, path + ": there is no such file");
+  };
+  std::vector<std::string> problems;
+  try {
+    make_plan(parse_experiment(text, "e.toml"), from);
+  } catch (const UserError& e) {
+    problems = e.problems();
+  }
+  const std::vector<std::string> begins = {
+      "e.toml:1: a.program: not there",
+      "e.toml:2: unknown arm 'polly'",
+      "e.toml:3: no.sched: there is no such file",
+      "e.toml:4: 'dtypes': got 'f33', expected",
+      "e.toml:4: 'dtypes': got 'f34', expected",
+      "e.toml:5: 'fills': fill is 'rand', expected",
+      "e.toml:8: sizes.q: no program has a size 'q'",
+      "e.toml:9: sizes.threads: no program has a size 'threads'; the key 'threads' stands above"};
+  REQUIRE(problems.size() == begins.size());
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    CAPTURE(problems[i]);
+    CHECK(problems[i].starts_with(begins[i]));
+  }
 }
 
 TEST_CASE("files of a folder are in the order of their names") {
@@ -243,14 +288,14 @@ TEST_CASE("problems of a plan: sizes, files, programs, scripts") {
     return "";
   };
   CHECK(problem("programs=\"y[i] = x[i]\"\narms=['poly']\n") ==
-        "e.toml: program 'op': sizes needed: I");
+        "e.toml:1: program 'op': sizes needed: I; for example: sizes = { I=SIZE }");
   CHECK(problem("programs=\"y[i] = x[i]\"\narms=['poly']\nsizes.i=4\nsizes.q=4\n")
-            .starts_with("e.toml: sizes.q: no program has a size 'q'"));
+            .starts_with("e.toml:4: sizes.q: no program has a size 'q'"));
   CHECK(problem("programs=\"y[i] = x[i]\"\narms=['poly']\nsizes.i=4\nsizes.I=8\n") ==
-        "e.toml: program 'op': size 'I' is given twice");
-  CHECK(problem("programs='a.program'\narms=['poly']\n") == "a.program: not there");
+        "e.toml:3: program 'op': size 'I' is given twice");
+  CHECK(problem("programs='a.program'\narms=['poly']\n") == "e.toml:1: a.program: not there");
   CHECK(problem("programs=\"y[i] = x[i]\"\nonly='opp'\narms=['poly']\nsizes.i=4\n") ==
-        "e.toml: only 'opp': no source has this program, did you mean 'op'?");
+        "e.toml:2: only 'opp': no source has this program, did you mean 'op'?");
 }
 
 TEST_CASE("a damaged plan is an error, not a crash") {

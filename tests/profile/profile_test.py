@@ -93,6 +93,8 @@ def check_page(text):
     expect("no box over another", len(places) == len(boxes))
     names = [node.text for node in root.findall(f".//{space}text[@class='name']")]
     expect("each group is named", sorted(names) == sorted(READS))
+    expect("it is as wide as the window", 'name="viewport"' in text)
+    expect("what is wider scrolls in a box of its own", '<div class="wide"' in text)
     expect("nothing is fetched", not re.search(r"(src|href)=", text))
 
 
@@ -134,7 +136,9 @@ def main():
         out, _ = run(polyte, "profile", "digits.polyte", "--runs", 3, "--json", cwd=folder)
         check_figures(json.loads(out), False)
         out, _ = run(polyte, "profile", "digits.polyte", "--runs", 3, "--top", 2, cwd=folder)
-        expect("--top 2 prints two rows", len(out.splitlines()) == 1 + 2 + 2)
+        lines = out.splitlines()
+        expect("--top 2 prints two rows of two lines", len(lines) == 1 + 2 * 2 + 2)
+        expect("the table fits 80 columns", max(map(len, lines)) <= 80)
     for fault in faults:
         print("expected:", fault)
     return 1 if faults else 0

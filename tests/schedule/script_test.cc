@@ -169,7 +169,8 @@ TEST_CASE("every problem of a file at once") {
              "8"});
   CHECK(problems_of("") == List{"f:1: the script is empty"});
   CHECK(problems_of("split m by 4\n") ==
-        List{"f:1: a script begins with: schedule NAME/1 for PROGRAM@DIGEST on CPU TYPE CONTRACT"});
+        List{"f:1: a script begins with: schedule NAME/1 for PROGRAM@DIGEST on CPU TYPE CONTRACT, "
+             "got 'split m by 4'"});
   CHECK(problems_of("schedule s/1 for p f33 exact\n") ==
         List{"f:1: 'f33' is no type or contract (exact, reassoc LOOPS, unsafe)"});
   CHECK(problems_of("schedule s/1 for p f32 reassoc\n") ==
