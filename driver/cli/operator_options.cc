@@ -55,11 +55,13 @@ std::vector<ir::Program> parse_source(const OperatorOptions& options) {
   if (notation)
     return {ir::parse_index_notation(options.source,
                                      parse_dtype(options.dtype.empty() ? "f32" : options.dtype))};
-  if (const std::string meant = ir::index_notation_of_einsum(options.source); !meant.empty())
+  const bool is_file = std::filesystem::exists(options.source);
+  if (const std::string meant = ir::index_notation_of_einsum(options.source);
+      !is_file && !meant.empty())
     throw UserError(
         ExitStatus::Usage,
         "'" + options.source + "' is einsum notation, expected index notation: '" + meant + "'");
-  if (equation && !std::filesystem::exists(options.source))
+  if (equation && !is_file)
     throw UserError(ExitStatus::Usage,
                     "'" + options.source +
                         "' is no file, and no index notation, which names elements " +
