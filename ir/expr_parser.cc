@@ -8,6 +8,7 @@
 
 #include "ir/arithmetic.h"
 #include "ir/expr_text.h"
+#include "ir/foreign_notation.h"
 #include "support/is_among.h"
 #include "support/nearest_word.h"
 
@@ -435,33 +436,7 @@ class Typer {
   // How a function of other libraries is written, or a near name.
   static std::string in_ours(const Tree& call) {
     const std::string& name = call.text;
-    constexpr std::pair<const char*, const char*> kTheirs[] = {
-        {"relu", "max(x, 0)"},
-        {"square", "x * x"},
-        {"silu", "x * sigmoid(x)"},
-        {"swish", "x * sigmoid(x)"},
-        {"fabs", "abs(x)"},
-        {"rsqrt", "1 / sqrt(x)"},
-        {"where", "select(condition, a, b)"},
-        {"power", "pow(x, y)"},
-        {"maximum", "max(a, b)"},
-        {"minimum", "min(a, b)"},
-        {"gelu", "0.5 * x * (1 + erf(x / sqrt(2)))"},
-        {"leaky_relu", "select(x > 0, x, 0.01 * x)"},
-        {"clamp", "min(max(x, low), high)"},
-        {"clip", "min(max(x, low), high)"},
-        {"reciprocal", "1 / x"},
-        {"exp2", "pow(2, x)"},
-        {"log2", "log(x) / log(2)"},
-        {"softplus", "log(1 + exp(x))"},
-        {"dot", "sum[k] x[k] * y[k]"},
-        {"matmul", "sum[k] A[m, k] * B[k, n]"},
-        {"mean", "a sum divided by the extent: s[i] = sum[j] x[i, j], then s[i] / N"},
-        {"softmax",
-         "four statements: m[i] = max[j] x[i, j]; e[i, j] = exp(x[i, j] - m[i]); "
-         "s[i] = sum[j] e[i, j]; y[i, j] = e[i, j] / s[i]"}};
-    for (const auto& [theirs, ours] : kTheirs)
-      if (name == theirs) return "; " + name + " is " + ours;
+    if (const std::string hint = foreign_function_hint(name); !hint.empty()) return hint;
     std::vector<std::string> known = {"fma", "max", "min", "pow", "select"};
     for (const auto& [function, op] : unary_calls()) known.push_back(function);
     std::string near = did_you_mean(name, known);

@@ -146,8 +146,8 @@ std::string unknown_comment(const std::vector<Token>& line, const std::string& m
   return "";
 }
 
-}  // namespace
-
+// Empty where the line has nothing of another language. Only what no correct line has is looked
+// for, so that the advice is right whatever the fault.
 std::string foreign_hint(const std::vector<Token>& line) {
   for (std::size_t i = 0; i + 1 < line.size(); ++i) {
     const At at(line, i);
@@ -156,6 +156,8 @@ std::string foreign_hint(const std::vector<Token>& line) {
   }
   return "";
 }
+
+}  // namespace
 
 void add_foreign_hints(const std::vector<Line>& lines, std::vector<Fault>& faults) {
   for (const Line& line : lines) {
@@ -169,6 +171,37 @@ void add_foreign_hints(const std::vector<Line>& lines, std::vector<Fault>& fault
     if (!hint.empty() && fault->message.find("; ") == std::string::npos)
       fault->message += "; " + hint;
   }
+}
+
+std::string foreign_function_hint(const std::string& name) {
+  constexpr std::pair<const char*, const char*> kTheirs[] = {
+      {"relu", "max(x, 0)"},
+      {"square", "x * x"},
+      {"silu", "x * sigmoid(x)"},
+      {"swish", "x * sigmoid(x)"},
+      {"fabs", "abs(x)"},
+      {"rsqrt", "1 / sqrt(x)"},
+      {"where", "select(condition, a, b)"},
+      {"power", "pow(x, y)"},
+      {"maximum", "max(a, b)"},
+      {"minimum", "min(a, b)"},
+      {"gelu", "0.5 * x * (1 + erf(x / sqrt(2)))"},
+      {"leaky_relu", "select(x > 0, x, 0.01 * x)"},
+      {"clamp", "min(max(x, low), high)"},
+      {"clip", "min(max(x, low), high)"},
+      {"reciprocal", "1 / x"},
+      {"exp2", "pow(2, x)"},
+      {"log2", "log(x) / log(2)"},
+      {"softplus", "log(1 + exp(x))"},
+      {"dot", "sum[k] x[k] * y[k]"},
+      {"matmul", "sum[k] A[m, k] * B[k, n]"},
+      {"mean", "a sum divided by the extent: s[i] = sum[j] x[i, j], then s[i] / N"},
+      {"softmax",
+       "four statements: m[i] = max[j] x[i, j]; e[i, j] = exp(x[i, j] - m[i]); "
+       "s[i] = sum[j] e[i, j]; y[i, j] = e[i, j] / s[i]"}};
+  for (const auto& [theirs, ours] : kTheirs)
+    if (name == theirs) return "; " + name + " is " + ours;
+  return "";
 }
 
 std::string foreign_character_hint(std::string_view character) {

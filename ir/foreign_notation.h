@@ -12,12 +12,11 @@
 
 namespace polyte::ir::text {
 
-// Empty where the line has nothing of another language. Only what no correct line has is looked
-// for, so that the advice is right whatever the fault.
-std::string foreign_hint(const std::vector<Token>& line);
-
 // Adds the hints of the lines to the first fault of each; a line's own advice is kept.
 void add_foreign_hints(const std::vector<Line>& lines, std::vector<Fault>& faults);
+
+// "; relu is max(x, 0)", of a function of other libraries; else empty.
+std::string foreign_function_hint(const std::string& name);
 
 // The same of a character that no token has, UTF-8: "?", "Σ".
 std::string foreign_character_hint(std::string_view character);

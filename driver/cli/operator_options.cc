@@ -318,11 +318,12 @@ std::string read_text_file(const std::string& path) {
       text.find('\0') == std::string::npos &&
       !(known && (known->kind == FileKind::Image || known->kind == FileKind::Onnx));
   if (!is_text)
-    throw UserError(
-        ExitStatus::InvalidInput,
-        path + ": is " + (known ? known->text : "no text") + ", expected text" +
-            (known && known->kind == FileKind::Onnx ? "; polyte run, compile and bench take models"
-                                                    : ""));
+    throw UserError(ExitStatus::InvalidInput,
+                    path + ": is " + (known ? known->text : "no text") + ", expected text" +
+                        (!known                          ? ""
+                         : known->kind == FileKind::Onnx ? "; polyte run, compile and bench take "
+                                                           "models"
+                                                         : export_hint(known->kind)));
   return text;
 }
 

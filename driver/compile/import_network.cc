@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/nearest_word.h"
+
 namespace polyte::driver {
 namespace {
 
@@ -21,7 +23,7 @@ void check_used(const std::vector<OpenSymbol>& ranges, const std::vector<std::st
     if (std::ranges::find(open, range.name) == open.end())
       problems.push_back("--shape " + range.name +
                          " is a range, but no open symbol has this name (open are " +
-                         (known.empty() ? "none" : known) + ")");
+                         (known.empty() ? "none" : known) + ")" + did_you_mean(range.name, open));
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 

@@ -272,7 +272,8 @@ Experiment read_table(const toml::table& table, Problems& problems) {
   keys.texts("programs", experiment.programs);
   keys.texts("suites", experiment.suites);
   keys.texts("only", experiment.only);
-  for (const char* key : {"programs", "suites", "only"}) note_lines(table, key, experiment);
+  for (const char* key : {"programs", "suites", "only", "target"})
+    note_lines(table, key, experiment);
   read_arms(keys, problems, experiment);
   read_sizes(keys, problems, experiment);
   read_dtypes_and_fills(keys, problems, experiment);

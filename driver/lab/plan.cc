@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "driver/compile/describe_target.h"
 #include "driver/lab/suite.h"
 #include "ir/program_text.h"
 #include "runtime/artifact.h"
@@ -62,6 +63,7 @@ class Planner {
     plan_.exact = experiment_.exact;
     plan_.explain = experiment_.explain;
     plan_.emulate = experiment_.emulate;
+    check_target();
     add_programs();
     check_sizes();
     for (std::size_t i = 0; i < open_.size(); ++i) add_rows(i);
@@ -102,6 +104,12 @@ class Planner {
     } catch (const UserError& e) {
       for (const std::string& text : e.problems()) problem(key, item, text);
     }
+  }
+
+  // A GPU that is there is opened when rows are measured.
+  void check_target() {
+    if (!experiment_.target.ends_with("native"))
+      collect("target", "", [&] { driver::target_named(experiment_.target); });
   }
 
   // Only index notation and C take a type; a Program's file says its own.

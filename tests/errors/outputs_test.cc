@@ -239,6 +239,20 @@ TEST_CASE("an input that no model has is named, with the one that was meant") {
         "digits.onnx: --shape names 'img', which is no input, did you mean 'image'?\n");
 }
 
+TEST_CASE("an open size that an artifact has not is named, with the one that was meant") {
+  Folder folder;
+  const std::string model = fs::absolute("examples/digits/digits_batch.onnx").string();
+  REQUIRE(folder.run("polyte compile '" + model + "' --shape batch=1..8..64 -o b.polyte") == 0);
+  CHECK(folder.run("polyte run b.polyte --shape btch=2 --fill ones") == 2);
+  CHECK(
+      folder.words().starts_with("--shape btch=2: the artifact has no open size and no input "
+                                 "'btch' (there are batch, image), did you mean 'batch'?\n"));
+  CHECK(folder.run("polyte compile '" + model + "' --shape btch=1..64 -o c.polyte") == 2);
+  CHECK(folder.words() ==
+        "--shape btch is a range, but no open symbol has this name (open are "
+        "batch), did you mean 'batch'?\n");
+}
+
 TEST_CASE("a single output is an .npy file where it is called so") {
   Folder folder;
   const std::string op = "polyte op p.program --shape N=4 --fill ones ";
