@@ -31,12 +31,13 @@ give one. A ratio is a time over the baseline's: below 1 is faster.
 """
 POLYBENCH = """## PolyBench by Clang, GCC, Polly and Pluto
 
-The thirty kernels of PolyBench/C (L.-N. Pouchet and T. Yuki) at its sizes MEDIUM, f64, one thread: compiled
-by C compilers as they stand; by Clang with Polly (T. Grosser et al., "Polly: performing polyhedral
-optimizations on a low-level intermediate representation", 2012); rewritten by Pluto (U. Bondhugula et al.,
-"A practical automatic polyhedral parallelizer and locality optimizer", PLDI 2008) and compiled by GCC; and by
-Polyte's automatic scheduler. The baseline is Clang with `-O3 -march=native -ffast-math`. An arm whose outputs
-differ from those of the C with its order kept is `wrong`, and not timed.
+The thirty kernels of PolyBench/C (L.-N. Pouchet and T. Yuki) at its sizes MEDIUM, f64, one thread:
+compiled by C compilers as they stand; by Clang with Polly (T. Grosser et al., "Polly: performing
+polyhedral optimizations on a low-level intermediate representation", 2012); rewritten by Pluto
+(U. Bondhugula et al., "A practical automatic polyhedral parallelizer and locality optimizer", PLDI
+2008) and compiled by GCC; and by Polyte's automatic scheduler. The baseline is Clang with `-O3
+-march=native -ffast-math`. An arm whose outputs differ from those of the C with its order kept is
+`wrong`, and not timed.
 """
 BLUR = """## Halide's blur
 
