@@ -37,13 +37,70 @@ ComparedRow unpaired(const Measured& one, Change change) {
   return row;
 }
 
+bool are_timed(const Measured& before, const Measured& now) {
+  return count_samples(before.samples) > 0 && count_samples(now.samples) > 0;
+}
+
+// Fewer rows say nothing of what they share.
+constexpr std::size_t kRowsThatShare = 8;
+constexpr double kLeastCommonChange = 0.02;  // beyond what the machine's peak explains
+
+struct Center {
+  double mean = 0, deviation = 0;
+};
+
+// Of the rows that have not changed, if they are most: from the shortest interval that holds half
+// of all, outwards as long as more are within three standard deviations. `values`: sorted.
+Center center_of(const std::vector<double>& values) {
+  const std::size_t half = values.size() / 2 + 1;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i + half <= values.size(); ++i)
+    if (values[i + half - 1] - values[i] < values[first + half - 1] - values[first]) first = i;
+  std::size_t end = first + half;
+  while (true) {
+    Center center;
+    const auto count = static_cast<double>(end - first);
+    for (std::size_t i = first; i < end; ++i) center.mean += values[i] / count;
+    for (std::size_t i = first; i < end; ++i)
+      center.deviation += std::pow(values[i] - center.mean, 2) / (count - 1);
+    center.deviation = std::sqrt(center.deviation);
+    const std::size_t before = end - first;
+    const double reach = 3 * center.deviation;
+    while (first > 0 && center.mean - values[first - 1] <= reach) --first;
+    while (end < values.size() && values[end] - center.mean <= reach) ++end;
+    if (end - first == before) return center;
+  }
+}
+
+CommonChange common_change(const std::vector<std::pair<const Measured*, const Measured*>>& pairs,
+                           double min_effect) {
+  CommonChange common;
+  if (pairs.size() < kRowsThatShare) return common;
+  std::vector<double> shifts, machine;
+  for (const auto& [before, now] : pairs) {
+    shifts.push_back(std::log(time_of(now->samples) / time_of(before->samples)));
+    if (before->peak > 0 && now->peak > 0) machine.push_back(std::log(before->peak / now->peak));
+  }
+  std::ranges::sort(shifts);
+  const Center center = center_of(shifts);
+  common.shift = std::exp(center.mean);
+  common.machine = std::exp(median(machine));
+  common.spread = center.deviation;
+  const double least = 1 + std::max(min_effect, kLeastCommonChange);
+  const double beyond = common.shift / common.machine;
+  if (std::min(common.shift, beyond) > least) common.change = Change::Slower;
+  if (std::max(common.shift, beyond) < 1 / least) common.change = Change::Faster;
+  return common;
+}
+
 // All but the verdict, which needs every row.
 ComparedRow measured_row(const Measured& before, const Measured& now,
-                         const RegressionOptions& options, double noise) {
+                         const RegressionOptions& options, double noise,
+                         const CommonChange& common) {
   ComparedRow row;
   row.row = now.row;
   row.arm = now.arm;
-  if (count_samples(before.samples) == 0 || count_samples(now.samples) == 0) {
+  if (!are_timed(before, now)) {
     // What is absent is a matter of the machine, what is not run of the run.
     const bool is_lost =
         count_samples(before.samples) > 0 && now.status != "absent" && now.status != "not run";
@@ -58,11 +115,12 @@ ComparedRow measured_row(const Measured& before, const Measured& now,
     return row;
   }
   row.ratio = unpaired_ratio(now.samples, before.samples, options.bootstrap);
-  const std::vector<double> was = process_medians(before.samples),
-                            is = process_medians(now.samples);
+  const std::vector<double> was = process_medians(before.samples);
+  std::vector<double> is = process_medians(now.samples);
+  for (double& time : is) time /= common.shift;
   row.chance_slower = mann_whitney(is, was).greater;
   row.chance_faster = mann_whitney(was, is).greater;
-  row.floor = std::max(options.min_effect, noise);
+  row.floor = std::max({options.min_effect, noise, kStandsOut * common.spread});
   if (!before.loops.empty() && !now.loops.empty() && before.loops != now.loops)
     row.remark = "the loops changed";
   return row;
@@ -71,7 +129,7 @@ ComparedRow measured_row(const Measured& before, const Measured& now,
 // The two directions are tested as two families, each corrected for all rows that were compared.
 // Three conditions, so that neither a difference that is real but tiny nor a large one of few
 // noisy processes is reported; 1 / (1 + floor) is as far from 1 as 1 + floor in logarithms.
-void judge(std::vector<ComparedRow>& rows) {
+void judge(std::vector<ComparedRow>& rows, double shift) {
   std::vector<ComparedRow*> tested;
   std::vector<double> slower, faster;
   for (ComparedRow& row : rows) {
@@ -86,9 +144,10 @@ void judge(std::vector<ComparedRow>& rows) {
     ComparedRow& row = *tested[i];
     row.chance_slower = slower[i];
     row.chance_faster = faster[i];
-    if (slower[i] < kSignificant && row.ratio.low > 1 && row.ratio.estimate > 1 + row.floor)
+    const double beyond = row.ratio.estimate / shift;
+    if (slower[i] < kSignificant && row.ratio.low > shift && beyond > 1 + row.floor)
       row.change = Change::Slower;
-    if (faster[i] < kSignificant && row.ratio.high < 1 && row.ratio.estimate < 1 / (1 + row.floor))
+    if (faster[i] < kSignificant && row.ratio.high < shift && beyond < 1 / (1 + row.floor))
       row.change = Change::Faster;
   }
 }
@@ -107,7 +166,7 @@ void warn(const std::vector<Measured>& before, const std::vector<Measured>& now,
   for (const ComparedRow& row : comparison.rows) {
     if (!is_paired(row)) continue;
     ++tested;
-    const Measured like{row.row, row.arm, {}, 0, "", ""};
+    const Measured like{row.row, row.arm, {}, 0, "", "", 0};
     least_old = std::min(least_old, process_medians(find(before, like)->samples).size());
     least_new = std::min(least_new, process_medians(find(now, like)->samples).size());
   }
@@ -159,7 +218,8 @@ std::vector<Measured> measured_of(const Results& results) {
       std::string loops;
       if (arm.facts.is_object()) loops = arm.facts.value("loops_digest", "");
       list.push_back({row.name, arm.name, arm.samples,
-                      row.noise ? std::abs(row.noise->estimate - 1) : 0, arm.status, loops});
+                      row.noise ? std::abs(row.noise->estimate - 1) : 0, arm.status, loops,
+                      row.usual_peak});
     }
   return list;
 }
@@ -174,15 +234,20 @@ Comparison compare(const std::vector<Measured>& before, const std::vector<Measur
     return options.filter.empty() ||
            (one.row + " / " + one.arm).find(options.filter) != std::string::npos;
   };
+  std::vector<std::pair<const Measured*, const Measured*>> timed;
+  for (const Measured& one : now)
+    if (const Measured* was = find(before, one); wanted(one) && was && are_timed(*was, one))
+      timed.emplace_back(was, &one);
+  comparison.common = common_change(timed, options.min_effect);
   for (const Measured& one : now) {
     if (!wanted(one)) continue;
     const Measured* was = find(before, one);
-    comparison.rows.push_back(was ? measured_row(*was, one, options, noise)
+    comparison.rows.push_back(was ? measured_row(*was, one, options, noise, comparison.common)
                                   : unpaired(one, Change::OnlyNew));
   }
   for (const Measured& one : before)
     if (wanted(one) && !find(now, one)) comparison.rows.push_back(unpaired(one, Change::OnlyOld));
-  judge(comparison.rows);
+  judge(comparison.rows, comparison.common.shift);
   std::vector<Interval> ratios;
   for (const ComparedRow& row : comparison.rows)
     if (is_paired(row)) ratios.push_back(row.ratio);

@@ -26,7 +26,9 @@ std::string verdict_of(const Comparison& comparison) {
   std::string text = "regression: ";
   if (slower > 0) text += rows_text(slower, "slower");
   if (lost > 0) text += (slower > 0 ? ", " : "") + rows_text(lost, "no longer timed");
-  if (slower + lost > 0) return text;
+  if (comparison.common.change == Change::Slower)
+    text += std::string(slower + lost > 0 ? ", " : "") + "all rows together are slower";
+  if (comparison.is_regression()) return text;
   if (comparison.is_empty()) return "nothing is compared";
   return comparison.warnings.empty() ? "no regression" : "no regression is found";
 }
@@ -54,6 +56,13 @@ std::string comparison_text(const Comparison& comparison) {
   if (comparison.pairs > 0)
     text += "geometric mean: " + ratio_text(comparison.mean.estimate) + " " +
             interval_text(comparison.mean) + "\n";
+  if (const CommonChange& common = comparison.common; common.spread > 0)
+    text +=
+        wrapped("what all rows share: " + ratio_text(common.shift) + ", " +
+                    to_string(common.change) + "; the machine's own peak takes " +
+                    ratio_text(common.machine) + " of the time that it took; rows stand out by " +
+                    percent_text(kStandsOut * common.spread),
+                "");
   for (const std::string& warning : comparison.warnings) text += wrapped("warning: " + warning, "");
   return text;
 }
@@ -74,6 +83,11 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
   return {{"format", "polyte-lab-comparison/1"},
           {"regression", comparison.is_regression()},
           {"geometric_mean", to_json(comparison.mean)},
+          {"common",
+           {{"verdict", to_string(comparison.common.change)},
+            {"shift", comparison.common.shift},
+            {"machine", comparison.common.machine},
+            {"spread", comparison.common.spread}}},
           {"warnings", comparison.warnings},
           {"rows", rows}};
 }
@@ -81,15 +95,22 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
 // A slower or lost row is a failure, so that a continuous build reports it; what could not be
 // compared is skipped, and neither fails nor passes.
 std::string comparison_junit(const Comparison& comparison) {
-  const std::size_t failures = comparison.count(Change::Slower) + comparison.count(Change::Lost);
+  const std::size_t all = comparison.common.change == Change::Slower ? 1 : 0;
+  const std::size_t failures =
+      comparison.count(Change::Slower) + comparison.count(Change::Lost) + all;
   const std::size_t passed = comparison.count(Change::Faster) + comparison.count(Change::Same);
   const std::size_t empty = comparison.is_empty() ? 1 : 0;
   std::string text =
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuite name=\"polyte lab compare\" tests=\"" +
-      std::to_string(comparison.rows.size() + empty) + "\" failures=\"" + std::to_string(failures) +
-      "\" errors=\"" + std::to_string(empty) + "\" skipped=\"" +
-      std::to_string(comparison.rows.size() - failures - passed) + "\">\n";
+      std::to_string(comparison.rows.size() + empty + all) + "\" failures=\"" +
+      std::to_string(failures) + "\" errors=\"" + std::to_string(empty) + "\" skipped=\"" +
+      std::to_string(comparison.rows.size() + all - failures - passed) + "\">\n";
+  if (all > 0)
+    text +=
+        "  <testcase classname=\"polyte lab compare\" name=\"what all rows share\">\n"
+        "    <failure message=\"slower: " +
+        escaped_xml(ratio_text(comparison.common.shift)) + " the old time\"/>\n  </testcase>\n";
   if (comparison.is_empty())
     text +=
         "  <testcase classname=\"polyte lab compare\" name=\"all rows\">\n"

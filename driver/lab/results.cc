@@ -8,6 +8,7 @@
 
 #include "driver/lab/differences.h"
 #include "driver/lab/rank_test.h"
+#include "driver/lab/text_table.h"
 
 namespace polyte::lab {
 namespace {
@@ -15,12 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kBusy = 0.5;  // load average beside our own process
-
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", share * 100);
-  return text;
-}
 
 // Always the same draws for a plan: a report is the same whenever it is made.
 BootstrapOptions options_of(const Plan& plan) { return {1000, plan.seed}; }
@@ -79,7 +74,10 @@ std::vector<double> paired_logs(const Samples& a, const Samples& b) {
 // Facts that every process states alike.
 void take_ends(const RowRecord& record, RowResult& row) {
   double load = 0;
+  std::vector<double> peaks;
   for (const auto& [number_of, process] : record.processes) {
+    if (const double peak = number_at(process.end, "peak_flops_a_thread"); peak > 0)
+      peaks.push_back(peak);
     row.flops = number_at(process.end, "flops");
     row.bytes = number_at(process.end, "bytes");
     row.dtype = text(process.end, "dtype");
@@ -95,6 +93,7 @@ void take_ends(const RowRecord& record, RowResult& row) {
     row.rounds += process.rounds.size();
   }
   row.processes = record.processes.size();
+  row.usual_peak = median(peaks);
   char words[96];
   std::snprintf(words, sizeof words, "the machine was busy: load average %.1f when a process began",
                 load);
@@ -105,12 +104,12 @@ void add_warnings(const Plan& plan, RowResult& row) {
   if (row.processes == 1)
     row.warnings.emplace_back("one process only: the intervals do not know how processes differ");
   if (row.noise && row.noise->excludes(1))
-    row.warnings.push_back("the baseline differs from itself: A/A ratio " +
-                           percent(row.noise->low - 1) + " to " + percent(row.noise->high - 1) +
-                           ", so smaller differences mean nothing");
+    row.warnings.push_back(
+        "the baseline differs from itself: A/A ratio " + percent_text(row.noise->low - 1) + " to " +
+        percent_text(row.noise->high - 1) + ", so smaller differences mean nothing");
   if (row.noise && row.noise->relative_width() > std::max(0.05, 2 * plan.stop.width))
-    row.warnings.push_back("noisy: the A/A interval is " + percent(row.noise->relative_width()) +
-                           " wide");
+    row.warnings.push_back("noisy: the A/A interval is " +
+                           percent_text(row.noise->relative_width()) + " wide");
   for (const ArmResult& arm : row.arms)
     if (const std::string left_out = fact(arm, "left_out"); !left_out.empty())
       row.warnings.push_back(

@@ -55,6 +55,7 @@ struct RowResult {
   // Of the row's threads together, a second, measured; of a GPU the peak is what its rates allow.
   // 0: not known.
   double peak = 0, bandwidth = 0;
+  double usual_peak = 0;    // of a thread, the median of the processes: how quick the machine was
   double least_ns = 0;      // of a GPU: what its rates leave to any schedule; 0: not known
   std::string least_bound;  // by what
   std::size_t processes = 0, rounds = 0;

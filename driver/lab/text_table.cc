@@ -131,4 +131,10 @@ std::string ratio_text(double ratio) {
   return text;
 }
 
+std::string percent_text(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", share * 100);
+  return text;
+}
+
 }  // namespace polyte::lab

@@ -18,5 +18,6 @@ std::string wrapped(const std::string& text, const std::string& indent, std::siz
 
 std::string time_text(double nanoseconds);  // "581 us", "5.81 ms": three digits
 std::string ratio_text(double ratio);       // "1.02x"
+std::string percent_text(double share);     // "2.1 %"
 
 }  // namespace polyte::lab

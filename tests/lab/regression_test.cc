@@ -24,7 +24,8 @@ std::vector<Measured> made_up_run(Random& random, const testing::Noise& noise, i
                  testing::noisy(random, time, noise),
                  0,
                  "ok",
-                 ""};
+                 "",
+                 0};
     // A/A: two contenders of the same process share its shift; rounds and outliers are their own.
     testing::Noise again = noise;
     again.of_processes = 0;
@@ -127,6 +128,37 @@ TEST_CASE("filters, least times and rows of one run only") {
   CHECK(changed.count(Change::OnlyNew) == 1);
   CHECK(changed.count(Change::OnlyOld) == 1);
   CHECK(compare({}, {}, {}).warnings.size() == 1);
+}
+
+TEST_CASE("what all rows share is of the machine as far as its peak says so, else a regression") {
+  Random random(3);
+  const std::vector<Measured> before = made_up_run(random, usual(), -1, 1);
+  const auto now = [&](double all, double some, double peak) {
+    std::vector<Measured> run = made_up_run(random, usual(), 7, 1.05);
+    for (std::size_t i = 0; i < run.size(); ++i) {
+      run[i].peak = 1e9 * peak;
+      for (std::vector<double>& process : run[i].samples)
+        for (double& time : process) time *= all * (i % 5 < 2 ? some : 1);
+    }
+    return run;
+  };
+  std::vector<Measured> old = before;
+  for (Measured& one : old) one.peak = 1e9;
+  // A slower clock: the kernel that does more work is found beside it, nothing else is.
+  const Comparison clock = compare(old, now(1.03, 1, 1 / 1.03), quick());
+  CHECK(clock.common.change == Change::Same);
+  CHECK(clock.count(Change::Slower) == 1);
+  CHECK(clock.count(Change::Faster) == 0);
+  // Code that is slower everywhere.
+  const Comparison code = compare(old, now(1.04, 1, 1), quick());
+  CHECK(code.common.change == Change::Slower);
+  CHECK(code.is_regression());
+  CHECK(comparison_text(code).find("all rows together are slower") != std::string::npos);
+  CHECK(comparison_junit(code).find("failures=\"2\"") != std::string::npos);
+  // Code that is slower in two rows of five: these, and the one of before.
+  const Comparison some = compare(old, now(1, 1.06, 1), quick());
+  CHECK(some.common.change == Change::Same);
+  CHECK(some.count(Change::Slower) == 13);
 }
 
 TEST_CASE("an arm that is not timed any more is a regression, unless the machine lacks its peer") {
