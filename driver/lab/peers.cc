@@ -185,10 +185,11 @@ void add_pluto(Compiler& compiler) {
   compiler.flags.emplace_back("-fopenmp");
 }
 
+// Whatever the status: polycc goes on without a file, and fails.
 std::string version_of(const std::string& program) {
   const Scratch scratch;
   const std::string file = scratch.file("version");
-  return run_program({program, "--version"}, scratch.path(), file) == 0 ? first_line(file) : "";
+  return run_program({program, "--version"}, scratch.path(), file) >= 0 ? first_line(file) : "";
 }
 
 }  // namespace

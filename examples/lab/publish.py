@@ -105,7 +105,7 @@ def where(results):
     )
     processes = sorted({row["processes"] for row in results["rows"]})
     warnings = sorted(
-        {warning.split(":")[0] for row in results["rows"] for warning in row["warnings"]}
+        {warning.split(": ")[0] for row in results["rows"] for warning in row["warnings"]}
     )
     text = (
         f"{machine['model']} ({machine['cpu']}), {machine['processors']} processors, "

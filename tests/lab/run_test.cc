@@ -244,7 +244,7 @@ TEST_CASE("a library that ends takes its own arm with it alone") {
 // In place of Pluto's polycc: what it is given has marks around its loops, no array of its own
 // and no function's body but the loops. It writes them as they are, a wrong one for a scan.
 constexpr const char* kPolycc = R"(#!/bin/sh
-if [ "$1" = --version ]; then echo "polycc of a test"; exit; fi
+if [ "$1" = --version ]; then echo "polycc of a test"; exit 1; fi
 [ "$*" = "--pet --tile $WORDS kernel.c -o rewritten.c" ] || { echo "error: got $*"; exit 1; }
 grep -q '^#pragma scop$' kernel.c && grep -q '^#pragma endscop$' kernel.c || exit 2
 grep -q 'return' kernel.c && { echo "error: the body of a helper"; exit 1; }
