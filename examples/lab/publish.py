@@ -111,7 +111,7 @@ def where(results):
         f"{machine['model']} ({machine['cpu']}), {machine['processors']} processors, "
         f"{machine['system']}; Polyte {context['polyte']['version']}, "
         f"{context['date'][:10]}, load average {context['load']:.1f} at the start; "
-        f"{'/'.join(map(str, processes))} processes a row."
+        f"{'/'.join(map(str, processes))} processes per row."
         + (f" {compilers}." if compilers else "")
     )
     if warnings:
