@@ -1,7 +1,9 @@
 // Options that several verbs share: where a Program comes from, and which schedule.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>

@@ -18,6 +18,7 @@
 #include "runtime/artifact.h"
 #include "runtime/file.h"
 #include "support/error.h"
+#include "support/join_words.h"
 
 extern char** environ;
 
