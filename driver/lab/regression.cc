@@ -75,16 +75,18 @@ Center center_of(const std::vector<double>& values) {
 CommonChange common_change(const std::vector<std::pair<const Measured*, const Measured*>>& pairs,
                            double min_effect) {
   CommonChange common;
-  if (pairs.size() < kRowsThatShare) return common;
   std::vector<double> shifts, machine;
   for (const auto& [before, now] : pairs) {
-    shifts.push_back(std::log(time_of(now->samples) / time_of(before->samples)));
+    // Files are untrusted: a time of 0 has no logarithm.
+    const double ratio = time_of(now->samples) / time_of(before->samples);
+    if (ratio > 0 && std::isfinite(ratio)) shifts.push_back(std::log(ratio));
     if (before->peak > 0 && now->peak > 0) machine.push_back(std::log(before->peak / now->peak));
   }
+  common.machine = std::exp(median(machine));
+  if (shifts.size() < kRowsThatShare) return common;
   std::ranges::sort(shifts);
   const Center center = center_of(shifts);
   common.shift = std::exp(center.mean);
-  common.machine = std::exp(median(machine));
   common.spread = center.deviation;
   const double least = 1 + std::max(min_effect, kLeastCommonChange);
   const double beyond = common.shift / common.machine;
@@ -121,6 +123,8 @@ ComparedRow measured_row(const Measured& before, const Measured& now,
   row.chance_slower = mann_whitney(is, was).greater;
   row.chance_faster = mann_whitney(was, is).greater;
   row.floor = std::max({options.min_effect, noise, kStandsOut * common.spread});
+  // Of few rows it is not known what they share: the machine's own change comes on top.
+  if (common.spread == 0) row.floor += std::abs(std::log(common.machine));
   if (!before.loops.empty() && !now.loops.empty() && before.loops != now.loops)
     row.remark = "the loops changed";
   return row;

@@ -19,7 +19,8 @@ namespace polyte::lab {
 // Of eight rows or more, their common shift is taken out first, and a row has to stand out from the
 // others: a machine differs between two runs by more than any run shows of itself. On a quiet
 // virtual machine all times of equal binaries were up to 0.9 % apart, as was its measured peak,
-// and rows spread by 0.5 % about that. The shift has a verdict of its own.
+// and rows spread by 0.5 % about that. The shift has a verdict of its own. Of fewer rows the change
+// of the peak is added to the noise floor.
 
 struct RegressionOptions {
   std::string filter;        // rows and arms whose "row / arm" contains it

@@ -149,6 +149,11 @@ TEST_CASE("what all rows share is of the machine as far as its peak says so, els
   CHECK(clock.common.change == Change::Same);
   CHECK(clock.count(Change::Slower) == 1);
   CHECK(clock.count(Change::Faster) == 0);
+  // Of a single row it cannot be told from a slower kernel: it has to be slower than the clock.
+  RegressionOptions one = quick();
+  one.filter = "kernel 3 ";
+  CHECK_FALSE(compare(old, now(1.03, 1, 1 / 1.03), one).is_regression());
+  CHECK(compare(old, now(1.06, 1, 1), one).is_regression());
   // Code that is slower everywhere.
   const Comparison code = compare(old, now(1.04, 1, 1), quick());
   CHECK(code.common.change == Change::Slower);
@@ -159,6 +164,25 @@ TEST_CASE("what all rows share is of the machine as far as its peak says so, els
   const Comparison some = compare(old, now(1, 1.06, 1), quick());
   CHECK(some.common.change == Change::Same);
   CHECK(some.count(Change::Slower) == 13);
+}
+
+TEST_CASE("times that are none are not compared with") {
+  Random random(4);
+  const std::vector<Measured> before = made_up_run(random, usual(), -1, 1);
+  for (const double none : {0.0, -1.0, -1e300}) {
+    std::vector<Measured> now = made_up_run(random, usual(), -1, 1);
+    for (std::size_t i = 0; i < now.size(); i += 3)
+      for (std::vector<double>& process : now[i].samples) process.assign(process.size(), none);
+    const Comparison comparison = compare(before, now, quick());
+    CHECK(comparison.common.shift == doctest::Approx(1).epsilon(0.02));
+    CHECK(comparison.count(Change::Slower) == 0);
+    for (std::size_t i = 0; i < now.size(); i += 3)
+      CHECK(comparison.rows[i].change == Change::Same);
+    // Of all: nothing is said of what they share.
+    for (Measured& one : now)
+      for (std::vector<double>& process : one.samples) process.assign(process.size(), none);
+    CHECK(compare(before, now, quick()).common.spread == 0);
+  }
 }
 
 TEST_CASE("an arm that is not timed any more is a regression, unless the machine lacks its peer") {
