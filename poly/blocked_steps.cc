@@ -8,6 +8,7 @@
 #include "poly/order_price.h"
 #include "poly/price_rates.h"
 #include "poly/product_tile.h"
+#include "poly/step_parts.h"
 #include "poly/step_products.h"
 #include "schedule/cost/threads.h"
 #include "schedule/script/nest_pattern.h"
@@ -39,14 +40,6 @@ struct Blocks {
 
   std::int64_t all_steps() const { return panels * steps; }  // of a block
 };
-
-// The parts of a sum: steps of its element's own panel, of the panels before that in its block,
-// and of the blocks before.
-std::string near(const Product& p) { return p.sum->name + ".near"; }
-std::string mid(const Product& p) { return p.sum->name + ".before.mid"; }
-std::string far(const Product& p, const Blocks& blocks) {
-  return p.sum->name + (blocks.panels > 1 ? ".before.far" : ".far");
-}
 
 class BlockedStepsPlanner {
  public:
@@ -84,8 +77,10 @@ class BlockedStepsPlanner {
     plan_ = std::move(shaped.plan);
     blocks_ = blocks;
     for (std::size_t i = 0; i < products_.size(); ++i) {
-      cut_steps(products_[i]);
-      plan_.cycles += price(products_[i], extents_[i], shaped.cycles.at(products_[i].sum->name));
+      const Product& p = products_[i];
+      const StepParts& parts = parts_[&p] = parts_of_steps(p, blocks.steps, blocks.panels);
+      std::ranges::copy(parts.cuts, std::back_inserter(plan_.nest.cuts));
+      plan_.cycles += price(p, extents_[i], shaped.cycles.at(p.sum->name));
     }
     const double count = longest() / static_cast<double>(blocks.steps);
     has_threads_ = schedule::is_worth_threads(machine_, tiled_cycles_ / count);
@@ -98,8 +93,9 @@ class BlockedStepsPlanner {
     plan_.nest.is_one_step = true;
     plan_.has_jams = false;
     if (has_threads_ && rows_in_blocks_)
-      plan_.for_threads.emplace_back(schedule::PlannedBind{
-          near(products_.front()) + ".below", tiles_of(row()) + ".below", LoopKind::Parallel});
+      plan_.for_threads.emplace_back(
+          schedule::PlannedBind{of(products_.front()).near.back().statement + ".below",
+                                tiles_of(row()) + ".below", LoopKind::Parallel});
     return std::move(plan_);
   }
 
@@ -108,7 +104,8 @@ class BlockedStepsPlanner {
   const Machine& machine_;
   const std::vector<Product> products_;
   std::vector<LoopExtents> extents_;  // of each
-  std::vector<std::string> loops_;    // of the band
+  std::map<const Product*, StepParts> parts_;
+  std::vector<std::string> loops_;  // of the band
   Blocks blocks_;
   bool rows_in_blocks_ = false;  // all steps of a panel for as many rows, then for the next
   double tiled_cycles_ = 0;      // of all products
@@ -120,25 +117,11 @@ class BlockedStepsPlanner {
   const std::string& row() const { return loops_[roles().row]; }
   const std::string& lane() const { return loops_[roles().lane]; }
   bool has_panels() const { return blocks_.panels > 1; }
+  const StepParts& of(const Product& p) const { return parts_.at(&p); }
   // The loop over the steps of a panel.
   std::string steps() const {
     const std::string block = within_tile(step());
     return has_panels() ? within_tile(block) : block;
-  }
-
-  // Steps of panels before that of its element, then those of its own; of the former those of
-  // earlier blocks, then those of its own.
-  void cut_steps(const Product& p) {
-    const auto cut = [&](const std::string& statement, const std::string& loop, std::int64_t size,
-                         const char* before, const char* own) {
-      plan_.nest.cuts.push_back({{statement, loop},
-                                 ir::floor_div(ir::Affine::symbol(p.bound), size) * size,
-                                 p.step + before,
-                                 p.step + own});
-    };
-    if (!has_panels()) return cut(p.sum->name, p.step, blocks_.steps, ".far", ".near");
-    cut(p.sum->name, p.step, blocks_.steps, ".before", ".near");
-    cut(p.sum->name + ".before", p.step + ".before", blocks_.all_steps(), ".far", ".mid");
   }
 
   // What the sum costs in blocks more than `cycles`, step by step: below 0.
@@ -203,8 +186,9 @@ class BlockedStepsPlanner {
       const auto whole =
           std::ranges::find(map->items, p.sum->name, &schedule::PlannedMap::Item::statement);
       const std::vector<ir::Affine> rows = whole->values;
-      whole->statement = near(p);
-      for (const std::string& part : tiled_parts(p)) map->items.push_back({part, rows});
+      map->items.erase(whole);
+      for (const StepPart& part : of(p).near) map->items.push_back({part.statement, rows});
+      for (const std::string& part : of(p).tiled()) map->items.push_back({part, rows});
     }
   }
 
@@ -224,31 +208,27 @@ class BlockedStepsPlanner {
     return plan_.nest.maps.emplace_back(schedule::PlannedMap{{std::move(item)}, loops_});
   }
 
-  std::vector<std::string> tiled_parts(const Product& p) const {
-    std::vector<std::string> parts{far(p, blocks_)};
-    if (has_panels()) parts.push_back(mid(p));
-    return parts;
-  }
-
   void split(const Product& p) {
     const auto add = [&](const std::string& statement, const std::string& loop,
                          schedule::TileSize size) {
       plan_.nest.splits.emplace_back(schedule::PlannedSplit{statement, loop, size});
     };
     const schedule::Elements panel{blocks_.steps};
-    for (const std::string& part : tiled_parts(p)) {
+    for (const std::string& part : of(p).tiled()) {
       if (!rows_in_blocks_) add(part, row(), panel);
       add(part, lane(), panel);
       add(part, within_tile(row()), schedule::Elements{blocks_.tile.rows});
       add(part, within_tile(lane()), schedule::Vectors{blocks_.tile.vectors});
     }
-    if (p.bound == p.lane) add(near(p), lane(), panel);
-    if (has_panels()) add(mid(p), bounded(p), schedule::Elements{blocks_.panels});
+    for (const StepPart& part : of(p).near)
+      if (part.bound == p.lane) add(part.statement, lane(), panel);
+    for (const StepPart& part : of(p).mid)
+      add(part.statement, bounded(p, part), schedule::Elements{blocks_.panels});
   }
 
-  // The loop over panels of what a product's steps stay below.
-  std::string bounded(const Product& p) const {
-    return tiles_of(p.bound == p.row ? row() : lane());
+  // The loop over panels of what is in the block of the steps.
+  std::string bounded(const Product& p, const StepPart& part) const {
+    return tiles_of(part.bound == p.row ? row() : lane());
   }
 
   NestTree with_products(const NestTree& tree) {
@@ -277,7 +257,8 @@ class BlockedStepsPlanner {
       panel_splits_.push_back({statement, within_tile(step()), schedule::Elements{blocks_.steps}});
     };
     std::ranges::for_each(schedule::statements_in(body), add);
-    for (const Product& p : products_) add(mid(p));
+    for (const Product& p : products_)
+      for (const StepPart& part : of(p).mid) add(part.statement);
   }
 
   // The steps of a block; what they are subtracted from in its other panels, once a panel is
@@ -285,14 +266,15 @@ class BlockedStepsPlanner {
   NestTree block_of_steps(NestTree body) const {
     if (has_panels()) {
       std::vector<NestTree> panel{std::move(body)};
-      for (const Product& p : products_) panel.push_back(mid_nest(p));
+      for (const Product& p : products_)
+        for (const StepPart& part : of(p).mid) panel.push_back(mid_nest(p, part));
       body = schedule::nest_path({{tiles_of(within_tile(step()))}},
                                  schedule::nest_sequence(std::move(panel)));
     }
     std::vector<NestTree> parts{std::move(body)};
     for (const Product& p : products_)
       parts.push_back(tile_nest({{tiles_of(row()), shared()}, {tiles_of(lane())}},
-                                within_tile(step()), far(p, blocks_)));
+                                within_tile(step()), of(p).far));
     return schedule::nest_sequence(std::move(parts));
   }
 
@@ -300,26 +282,33 @@ class BlockedStepsPlanner {
   // for. It is one vector loop: with groups of vectors, a masked store at the end of one would
   // reach into the next, whose load then waits for it.
   NestTree near_nest(const Product& p, const schedule::NestLoop& loop) {
-    NestPath path{{loop.name, loop.kind}};
-    if (p.bound == p.lane) path = {{tiles_of(loop.name)}, {within_tile(loop.name), loop.kind}};
+    std::optional<OrderPlan::Inner> inner;
     if (const auto priced = plan_.in_vectors.find(p.sum->name); priced != plan_.in_vectors.end()) {
-      OrderPlan::Inner inner = priced->second;
-      inner.loop = path.back().name;
-      if (p.bound == p.lane) inner.vectors = 1;
+      inner = priced->second;
       plan_.in_vectors.erase(priced);
-      plan_.in_vectors.emplace(near(p), std::move(inner));
     }
-    return schedule::nest_path(path, schedule::nest_statement(near(p)));
+    std::vector<NestTree> parts;
+    for (const auto& [part, bound] : of(p).near) {
+      NestPath path{{loop.name, loop.kind}};
+      if (bound == p.lane) path = {{tiles_of(loop.name)}, {within_tile(loop.name), loop.kind}};
+      if (inner) {
+        OrderPlan::Inner& own = plan_.in_vectors[part] = *inner;
+        own.loop = path.back().name;
+        if (bound == p.lane) own.vectors = 1;
+      }
+      parts.push_back(schedule::nest_path(path, schedule::nest_statement(part)));
+    }
+    return schedule::nest_sequence(std::move(parts));
   }
 
   LoopKind shared() const { return has_threads_ ? LoopKind::Parallel : LoopKind::Serial; }
 
-  NestTree mid_nest(const Product& p) const {
-    const std::string blocks = tiles_of(bounded(p)), panels = within_tile(bounded(p));
-    const NestPath path = p.bound == p.row
+  NestTree mid_nest(const Product& p, const StepPart& part) const {
+    const std::string blocks = tiles_of(bounded(p, part)), panels = within_tile(bounded(p, part));
+    const NestPath path = part.bound == p.row
                               ? NestPath{{blocks}, {panels, shared()}, {tiles_of(lane())}}
                               : NestPath{{blocks}, {tiles_of(row()), shared()}, {panels}};
-    return tile_nest(path, steps(), mid(p));
+    return tile_nest(path, steps(), part.statement);
   }
 
   NestTree tile_nest(NestPath path, const std::string& steps, const std::string& part) const {
@@ -338,8 +327,11 @@ class BlockedStepsPlanner {
     const std::string blocks = tiles_of(row()), panels = tiles_of(within_tile(step()));
     ir::Affine panel = ir::Affine::symbol(tiles_of(step())) * blocks_.panels;
     if (has_panels()) panel = panel + ir::Affine::symbol(panels);
-    plan_.last_steps.emplace_back(schedule::PlannedCut{
-        {near(products_.front()), blocks}, panel + 1, blocks + ".own", blocks + ".below"});
+    plan_.last_steps.emplace_back(
+        schedule::PlannedCut{{of(products_.front()).near.front().statement, blocks},
+                             panel + 1,
+                             blocks + ".own",
+                             blocks + ".below"});
   }
 
   // What lies across, once its steps are finished, in panels of the tile's lanes.
@@ -358,16 +350,18 @@ class BlockedStepsPlanner {
   void finish(const Product& p) {
     const std::string lanes = tiles_of(lane());
     const ir::Affine row_panel = ir::Affine::symbol(tiles_of(row()));
-    if (p.across) plan_.nest.steps.emplace_back(packed(p, far(p, blocks_), tiles_of(step())));
-    finish_tiles(p, far(p, blocks_), lanes, row_panel);
-    if (!has_panels()) return;
-    const std::string blocks = tiles_of(bounded(p)), panels = within_tile(bounded(p));
-    const ir::Affine before = ir::Affine::symbol(blocks) * blocks_.panels;  // panels
-    if (p.across) plan_.nest.steps.emplace_back(packed(p, mid(p), blocks));
-    if (p.bound == p.row)
-      finish_tiles(p, mid(p), lanes, before + ir::Affine::symbol(panels));
-    else
-      finish_tiles(p, mid(p), panels, row_panel - before);
+    const StepParts& parts = of(p);
+    if (p.across) plan_.nest.steps.emplace_back(packed(p, parts.far, tiles_of(step())));
+    finish_tiles(p, parts.far, lanes, row_panel);
+    for (const StepPart& part : parts.mid) {
+      const std::string blocks = tiles_of(bounded(p, part)), panels = within_tile(bounded(p, part));
+      const ir::Affine before = ir::Affine::symbol(blocks) * blocks_.panels;  // panels
+      if (p.across) plan_.nest.steps.emplace_back(packed(p, part.statement, blocks));
+      if (part.bound == p.row)
+        finish_tiles(p, part.statement, lanes, before + ir::Affine::symbol(panels));
+      else
+        finish_tiles(p, part.statement, panels, row_panel - before);
+    }
   }
 
   // Panels that the diagonal cuts are loops of their own; of the others a tile stays in registers.

@@ -106,6 +106,14 @@ class Jammer {
     return loop;
   }
 
+  // Of a loop within tiles the loop that the map has made.
+  std::string untiled(const std::string& loop) const {
+    if (const auto& tile = result_.nest.tile)
+      for (const std::string& each : tile->loops)
+        if (schedule::within_tile(each) == loop) return each;
+    return loop;
+  }
+
   // A sum in vectors, of which the loop moves no cell: it is in no subscript of the write, so
   // that all its iterations update the same cells, and the lanes are a row of them.
   bool is_jammed(const NestLoop& loop, const NestTree& child) const {
@@ -115,7 +123,8 @@ class Jammer {
     const ir::Statement& s = program_.statement(leaf->statement);
     if (s.combiner == ir::Combiner::None) return false;
     const auto iterator = iterator_of(s.name, loop.name);
-    if (!iterator || !is_long(s, *iterator) || !iterator_of(s.name, vector->name)) return false;
+    if (!iterator || !is_long(s, *iterator) || !iterator_of(s.name, untiled(vector->name)))
+      return false;
     return std::ranges::none_of(s.writes.front().indices, [&](const ir::Index& index) {
       return index.affine.uses(*iterator);
     });

@@ -7,7 +7,6 @@
 #include <set>
 #include <span>
 
-#include "poly/band_shapes.h"
 #include "poly/loop_names.h"
 #include "poly/placed_costs.h"
 #include "schedule/cost/threads.h"
@@ -21,16 +20,10 @@ using schedule::NestTree;
 
 constexpr const char* kEarlyFirst = ", early ones first";
 constexpr double kWorthAFront = 0.8;     // of the cycles without it: its ends are idle
-constexpr double kWorthTiles = 0.95;     // the same, of tiles
 constexpr std::size_t kMostLaidOut = 2;  // plans that are kept of those with layouts for lanes
 
-using Loops = std::set<const OrderLoop*>;
-
 struct Tiling {
-  enum class How { Best, None, Fixed } how = How::Best;
-  FixedShape fixed = {};     // Fixed: of each band
-  Loops not_last = {};       // loops that are not to be the last of a permutable band
-  ShapedBand given = {};     // null: none
+  ShapeRules shapes = {};
   bool early_first = false;  // statements of isl's last loop in the order in which they are in it
   LaneLayouts layouts = {};
 };
@@ -64,8 +57,8 @@ class Planner {
   const std::string& name_of(const OrderLoop& loop) const { return names_.at(&loop); }
 
   // The last loops of permutable bands that have others.
-  Loops last_loops() const {
-    Loops last;
+  std::set<const OrderLoop*> last_loops() const {
+    std::set<const OrderLoop*> last;
     for (const auto& [band, shape] : shapes_)
       if (band->permutable && band->loops.size() > 1)
         last.insert(&band->loops[shape.points.back()]);
@@ -89,31 +82,27 @@ class Planner {
   // --- shapes of the bands
 
   std::map<const OrderBand*, BandShape> shapes_;
-  Loops in_tiles_;
+  std::set<const OrderLoop*> in_tiles_;
 
   void choose_shapes(const OrderTree& tree, const Placed& around) {
     if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
       for (const OrderTree& child : sequence->children) choose_shapes(child, around);
     } else if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
-      const BandShape& shape = shapes_[band] = best_shape(*band, around);
+      const BandShape& shape = shapes_[band] = best_shape(*band, around, costs_, tiling_.shapes);
       for (const std::size_t m : shape.tiles) in_tiles_.insert(&band->loops[m]);
       choose_shapes(band->child, within(around, *band, shape));
     }
   }
 
-  static Placed within(Placed around, const OrderBand& band, const BandShape& shape) {
-    for (const std::size_t m : shape.tiles) around.push_back({&band.loops[m], shape.sizes[m]});
-    for (const std::size_t m : shape.points) around.push_back({&band.loops[m]});
-    return around;
-  }
+  bool is_fixed() const { return tiling_.shapes.how == ShapeRules::How::Fixed; }
 
   // Whether all loops are in isl's order; tiles of the same order count as that where nothing
   // was priced.
   bool follows_isl() const {
     return std::ranges::all_of(shapes_, [&](const auto& entry) {
       const BandShape& shape = entry.second;
-      return std::ranges::is_sorted(shape.points) &&
-             (tiling_.how == Tiling::How::Fixed || shape.tiles.empty());
+      return std::ranges::is_sorted(shape.points) && !shape.is_last_sunk &&
+             (is_fixed() || shape.tiles.empty());
     });
   }
 
@@ -163,19 +152,62 @@ class Planner {
     Placed loops;
     NestPath path;           // the same as the nest has them
     bool is_shared = false;  // by threads
+    // The loop that each statement has below those of its own; null: none.
+    const OrderLoop* sunk = nullptr;
+    NestPath sunk_path = {};
   };
 
   NestTree visit(const OrderTree& tree, const Around& around) {
-    if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) {
-      add_cost(leaf->statement, around.path, costs_.cost_of(leaf->statement, around.loops));
-      return schedule::nest_statement(leaf->statement);
-    }
+    if (around.sunk && is_told(tree, *around.sunk)) return beside_sunk(tree, around);
     if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
       std::vector<NestTree> children;
-      for (const OrderTree& child : sequence->children) children.push_back(visit(child, around));
+      for (const OrderTree& child :
+           around.sunk ? in_turn(*sequence, *around.sunk) : sequence->children)
+        children.push_back(visit(child, around));
       return schedule::nest_sequence(std::move(children));
     }
+    if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) {
+      add_cost(leaf->statement, schedule::joined(around.path, around.sunk_path),
+               costs_.cost_of(leaf->statement, around.loops));
+      return schedule::nest_path(around.sunk_path, schedule::nest_statement(leaf->statement));
+    }
     return visit_band(std::get<OrderBand>(tree->op), around);
+  }
+
+  // Statements whose other loops say which iteration of the sunk one they are in: once, outside of
+  // their own loops.
+  NestTree beside_sunk(const OrderTree& tree, Around around) {
+    const OrderLoop* sunk = std::exchange(around.sunk, nullptr);
+    const NestPath path = std::exchange(around.sunk_path, {});
+    if (in_tiles_.contains(sunk)) {
+      around.path = schedule::joined(around.path, path);
+      return schedule::nest_path(path, visit(tree, around));
+    }
+    for (const std::string& statement : statements_below(tree)) dropped_.insert({statement, sunk});
+    return visit(tree, around);
+  }
+
+  // By the middle of their values in the sunk loop, as if that were distributed: what is read by
+  // later iterations comes first. Neighbours that need no loop of it are one child.
+  std::vector<OrderTree> in_turn(const OrderSequence& sequence, const OrderLoop& sunk) const {
+    std::vector<OrderTree> children = sequence.children, merged;
+    sort_stably(children, {}, [&](const OrderTree& child) {
+      return costs_.middle(statements_below(child).front(), sunk);
+    });
+    for (const OrderTree& child : children) {
+      if (!merged.empty() && is_told(child, sunk) && is_told(merged.back(), sunk))
+        merged.back() = order_sequence({merged.back(), child});
+      else
+        merged.push_back(child);
+    }
+    return merged;
+  }
+
+  // Whether of all statements the other loops say which iteration of this one they are in.
+  bool is_told(const OrderTree& tree, const OrderLoop& loop) const {
+    return std::ranges::all_of(statements_below(tree), [&](const std::string& statement) {
+      return costs_.is_told_by_others(statement, loop);
+    });
   }
 
   NestTree visit_band(const OrderBand& band, const Around& around) {
@@ -191,10 +223,13 @@ class Planner {
       const std::string& name = names_.at(&band.loops[m]);
       path.push_back({shape.sizes[m] > 0 ? schedule::within_tile(name) : name});
     }
-    const bool is_inmost = is_innermost(band);  // its last loop stands once for each statement
+    // Its last loop stands once for each statement.
+    const bool is_inmost = is_innermost(band);
     NestPath last;
-    if (is_inmost) last = {path.back()}, path.pop_back();
-    Around here{inside, schedule::joined(around.path, path), around.is_shared};
+    if (is_inmost || shape.is_last_sunk) last = {path.back()}, path.pop_back();
+    Around here{inside, schedule::joined(around.path, path), around.is_shared, around.sunk,
+                around.sunk_path};
+    if (shape.is_last_sunk) here.sunk = inside.back().loop, here.sunk_path = last;
     if (!around.is_shared && share(path, around.loops, inside, costs_.cycles_of(band, inside))) {
       here.is_shared = true;
       if (band.permutable) {
@@ -208,6 +243,7 @@ class Planner {
     }
     if (!is_inmost) return schedule::nest_path(path, visit(band.child, here));
     std::vector<NestTree> leaves;
+    last = schedule::joined(last, around.sunk_path);
     const NestPath whole = schedule::joined(here.path, last);
     const OrderLoop& innermost = band.loops[shape.points.back()];
     for (const std::string& statement : in_turn(band, shape.points.back())) {
@@ -238,10 +274,11 @@ class Planner {
   // Makes one loop of `path` parallel, where threads are worth it; false: none. `inside`: the loops
   // of `around`, then those of `path`.
   bool share(NestPath& path, const Placed& around, const Placed& inside, double cycles) const {
-    if (path.empty() || tiling_.how == Tiling::How::Fixed) return false;
+    if (path.empty() || is_fixed()) return false;
     std::vector<schedule::CountedLoop> counted;
     for (std::size_t i = 0; i < around.size() + path.size(); ++i) {
-      const auto& [loop, tile] = inside[i];
+      if (inside[i].is_sunk) continue;
+      const auto& [loop, tile, is_sunk] = inside[i];
       const std::string& statement = loop->rows.begin()->first;
       const double extent = std::ceil(costs_.extent(statement, *loop) / std::max(1.0, tile));
       const bool is_own = i >= around.size();
@@ -261,8 +298,7 @@ class Planner {
   // together.
   bool add_front(const OrderBand& band, const Placed& around, const Placed& inside) {
     const BandShape& shape = shapes_.at(&band);
-    if (!band.permutable || shape.tiles.size() < 2 || tiling_.how == Tiling::How::Fixed ||
-        tiling_.given.band)
+    if (!band.permutable || shape.tiles.size() < 2 || is_fixed() || tiling_.shapes.given.band)
       return false;
     const OrderLoop &outer = band.loops[shape.tiles[0]], &inner = band.loops[shape.tiles[1]];
     const std::size_t n = around.size();
@@ -304,62 +340,6 @@ class Planner {
     kind[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : "",
                        cost.cycles, cost.vectors};
   }
-
-  // All orders of the loops, untiled; then, within tiles, the best of these orders: with all sizes,
-  // with each tiled loop outermost, and with each loop last.
-  BandShape best_shape(const OrderBand& band, const Placed& around) const {
-    if (tiling_.given.band == &band) return tiling_.given.shape;
-    const std::size_t n = band.loops.size();
-    BandShape best{{}, orders_of(1).front(), std::vector<double>(n, 0)};
-    best.points.resize(n);
-    std::iota(best.points.begin(), best.points.end(), std::size_t{0});
-    if (!band.permutable) return best;
-    if (tiling_.how == Tiling::How::Fixed) {
-      const std::size_t last = n - 1 - tiling_.fixed.turned % n;
-      std::erase(best.points, last);
-      best.points.push_back(last);
-      for (std::size_t m = 0; m < n && n > 1 && tiling_.fixed.tile > 0; ++m) {
-        if (costs_.longest(band, band.loops[m]) <= tiling_.fixed.tile) continue;
-        best.tiles.push_back(m);
-        best.sizes[m] = tiling_.fixed.tile;
-      }
-      return best;
-    }
-    double least = std::numeric_limits<double>::infinity();
-    const auto consider = [&](BandShape shape) {
-      if (tiling_.not_last.contains(&band.loops[shape.points.back()])) return;
-      const double cycles = costs_.cycles_of(band, within(around, band, shape));
-      if (cycles >= least) return;
-      least = cycles;
-      best = std::move(shape);
-    };
-    for (auto& points : orders_of(n)) consider({{}, points, std::vector<double>(n, 0)});
-    if (tiling_.how == Tiling::How::None || n < 2) return best;
-    least *= kWorthTiles;
-    const std::vector<std::size_t> points = best.points;
-    // With many loops a last one is tried only if it is no chain, and the best order's is one.
-    const auto may_be_last = [&](std::size_t m) {
-      return n <= kAllOrders ||
-             (costs_.is_chain(band.loops[points.back()]) && !costs_.is_chain(band.loops[m]));
-    };
-    std::vector<double> sizes(n, 0);
-    for_each_sizes(sizes, [&] {
-      for (std::size_t outer = 0; outer < n; ++outer) {
-        if (sizes[outer] == 0) continue;
-        BandShape shape{{outer}, points, sizes};
-        for (std::size_t m = 0; m < n; ++m)
-          if (m != outer && sizes[m] > 0) shape.tiles.push_back(m);
-        consider(shape);
-        for (std::size_t last = 0; last < n; ++last) {
-          if (!may_be_last(last)) continue;
-          std::erase(shape.points, last);
-          shape.points.push_back(last);
-          consider(shape);
-        }
-      }
-    });
-    return best;
-  }
 };
 
 }  // namespace
@@ -380,7 +360,8 @@ OrderPlan plan_of_shape(const ir::Program& program, const schedule::State& refer
                         const std::string& name, const OrderTree& tree, const Machine& machine,
                         const FixedShape& shape, bool keep_order) {
   OrderPlan plan =
-      Planner(program, reference, machine, tree, {Tiling::How::Fixed, shape}, keep_order).run();
+      Planner(program, reference, machine, tree, {{ShapeRules::How::Fixed, shape}}, keep_order)
+          .run();
   plan.name = name + ", tiles of " + std::to_string(static_cast<int>(shape.tile)) + ", " +
               std::to_string(shape.turned) + " from the end last";
   return plan;
@@ -391,8 +372,7 @@ std::vector<ShapedPlan> plans_of_band(const ir::Program& program, const schedule
                                       const ShapedBand& given, bool keep_order) {
   std::vector<ShapedPlan> plans;
   for (const bool early_first : {false, true}) {
-    Planner planner(program, reference, machine, tree, {.given = given, .early_first = early_first},
-                    keep_order);
+    Planner planner(program, reference, machine, tree, {{.given = given}, early_first}, keep_order);
     ShapedPlan shaped{{}, {}, planner.cycles()};
     for (const OrderLoop& loop : given.band->loops) shaped.loops.push_back(planner.name_of(loop));
     shaped.plan = planner.run();
@@ -438,7 +418,7 @@ std::vector<OrderPlan> plans_with_layouts(const ir::Program& program,
         if (!layouts || layouts->empty()) continue;
         Tiling tiling{.layouts = *layouts};
         for (std::size_t other = 0; other < loops.size(); ++other)
-          if (other != lanes) tiling.not_last.insert(&loops[other]);
+          if (other != lanes) tiling.shapes.not_last.insert(&loops[other]);
         for (OrderPlan& plan : both_turns(program, reference, each, machine, tiling, keep_order,
                                           name + ", laid out for lanes")) {
           say_by_model(plan);
@@ -462,17 +442,17 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
   const auto add_all = [&](std::vector<OrderPlan> more) {
     std::ranges::move(more, std::back_inserter(plans));
   };
-  Loops last;
-  for (const Tiling::How how : {Tiling::How::Best, Tiling::How::None}) {
+  std::set<const OrderLoop*> last;
+  for (const ShapeRules::How how : {ShapeRules::How::Best, ShapeRules::How::Untiled}) {
     if (plans.empty())
-      last = Planner(program, reference, machine, tree, {how}, keep_order).last_loops();
+      last = Planner(program, reference, machine, tree, {{how}}, keep_order).last_loops();
     if (!plans.empty() && !plans.front().nest.tile) break;
-    auto turns = both_turns(program, reference, tree, machine, {how}, keep_order, name);
+    auto turns = both_turns(program, reference, tree, machine, {{how}}, keep_order, name);
     for (OrderPlan& plan : turns) plan.name += plan.nest.tile ? ", tiled" : "";
     add_all(std::move(turns));
   }
   if (plans.front().nest.tile && !last.empty()) {
-    add_all(both_turns(program, reference, tree, machine, {.not_last = last}, keep_order,
+    add_all(both_turns(program, reference, tree, machine, {{.not_last = last}}, keep_order,
                        name + ", tiled, other loops last"));
   }
   sort_stably(plans, {}, &OrderPlan::cycles);

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "poly/band_shapes.h"
+#include "poly/band_search.h"
 #include "poly/order_tree.h"
 #include "schedule/state/nest_plan.h"
 #include "schedule/state/state.h"
@@ -36,21 +36,10 @@ struct OrderPlan {
 // Of an order that isl did not find: maps and nest are the model's.
 void say_by_model(OrderPlan& plan);
 
-// Nothing is chosen: each permutable band in tiles of one size, and a loop of it last, so many
-// before isl's last one.
-struct FixedShape {
-  double tile = 32;  // 0: no tiles
-  std::size_t turned = 0;
-};
 OrderPlan plan_of_shape(const ir::Program& program, const schedule::State& reference,
                         const std::string& name, const OrderTree& tree, const Machine& machine,
                         const FixedShape& shape, bool keep_order);
 
-// A band of the tree in a shape that is given; the others have their best.
-struct ShapedBand {
-  const OrderBand* band = nullptr;
-  BandShape shape;
-};
 struct ShapedPlan {
   OrderPlan plan;
   std::vector<std::string> loops;        // of the band, by its number

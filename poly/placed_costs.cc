@@ -13,6 +13,7 @@ PlacedCosts::PlacedCosts(const ir::Program& program, const OrderTree& tree, cons
     : program_(program), statements_(statements_below(tree)) {
   for (const ir::Statement& s : program.statements) loops_[s.name];
   collect_rows(tree);
+  find_told();
   for (const ir::Statement& s : program.statements) {
     const bool may_reorder = !keep_order || schedule::is_reorderable(s);
     prices_.emplace(s.name,
@@ -38,18 +39,19 @@ std::size_t PlacedCosts::row_of(const std::string& statement, const OrderLoop* l
   return static_cast<std::size_t>(std::ranges::find(loops, loop) - loops.begin());
 }
 
-// The rows of a statement in the order in which `placed` has their loops; loops that are not placed
-// come last, in their own order.
+// The rows of a statement in the order in which `placed` has their loops; then loops that are not
+// placed, in their own order, and the sunk one.
 std::vector<PlacedRow> PlacedCosts::rows_at(const std::string& statement,
                                             const Placed& placed) const {
-  std::vector<PlacedRow> rows;
+  std::vector<PlacedRow> rows, sunk;
   const auto& loops = loops_.at(statement);
   for (const PlacedLoop& p : placed)
     if (std::ranges::find(loops, p.loop) != loops.end())
-      rows.push_back({row_of(statement, p.loop), p.tile});
+      (is_sunk(statement, p) ? sunk : rows).push_back({row_of(statement, p.loop), p.tile});
   for (const OrderLoop* loop : loops)
     if (std::ranges::find(placed, loop, &PlacedLoop::loop) == placed.end())
       rows.push_back({row_of(statement, loop), 0});
+  rows.insert(rows.end(), sunk.begin(), sunk.end());
   return rows;
 }
 
@@ -66,8 +68,10 @@ void PlacedCosts::add_touched(const std::string& statement, const Placed& placed
                               StatementPrice::References& warm) const {
   const auto& own = loops_.at(statement);
   if (own.empty()) return;
-  const auto shared = static_cast<std::size_t>(std::ranges::count_if(
-      placed, [&](const PlacedLoop& p) { return std::ranges::find(own, p.loop) != own.end(); }));
+  const auto shared =
+      static_cast<std::size_t>(std::ranges::count_if(placed, [&](const PlacedLoop& p) {
+        return !p.is_sunk && std::ranges::find(own, p.loop) != own.end();
+      }));
   const bool is_inside = shared == placed.size() && shared == loops.size();
   const StatementPrice::References touched =
       prices_.at(statement).touched(loops, is_inside && shared > 0 ? shared - 1 : shared);
@@ -144,13 +148,16 @@ std::optional<LaneLayouts> PlacedCosts::layouts_for_lanes(const OrderLoop& loop)
   return all;
 }
 
-// Whether the row is a combination of the statement's other rows: its loop then has one iteration.
-bool PlacedCosts::is_told_by_others(const std::string& statement, const OrderLoop& loop) const {
-  RowSpan others(program_.statement(statement).iterators);
-  // add() says whether a row is new to the span of the others (row_span.h).
-  for (const OrderLoop* other : loops_.at(statement))
-    if (other != &loop) others.add(other->rows.at(statement));
-  return !others.add(loop.rows.at(statement));
+// Rows that are combinations of the statement's other rows: such a loop has one iteration.
+// RowSpan's add() says whether a row is new to the span of the others.
+void PlacedCosts::find_told() {
+  for (const auto& [statement, loops] : loops_)
+    for (const OrderLoop* loop : loops) {
+      RowSpan others(program_.statement(statement).iterators);
+      for (const OrderLoop* other : loops)
+        if (other != loop) others.add(other->rows.at(statement));
+      if (!others.add(loop->rows.at(statement))) told_.emplace(statement, loop);
+    }
 }
 
 }  // namespace polyte::poly

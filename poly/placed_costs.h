@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace polyte::poly {
 struct PlacedLoop {
   const OrderLoop* loop = nullptr;
   double tile = 0;  // 0: single values
+  // Inside of all other loops of a statement, those that are not placed among them; where they say
+  // which iteration of it the statement is in, it stays here.
+  bool is_sunk = false;
 };
 using Placed = std::vector<PlacedLoop>;
 
@@ -52,7 +56,9 @@ class PlacedCosts {
   // With which lanes along the loop lie side by side in all that its statements stride over.
   std::optional<LaneLayouts> layouts_for_lanes(const OrderLoop& loop) const;
   // Whether the other loops of a statement say which iteration of this one it is in.
-  bool is_told_by_others(const std::string& statement, const OrderLoop& loop) const;
+  bool is_told_by_others(const std::string& statement, const OrderLoop& loop) const {
+    return told_.contains({statement, &loop});
+  }
 
  private:
   const ir::Program& program_;
@@ -60,8 +66,13 @@ class PlacedCosts {
   std::map<std::string, std::vector<ir::Affine>> rows_;         // by statement, outermost first
   std::map<std::string, std::vector<const OrderLoop*>> loops_;  // the same
   std::map<std::string, StatementPrice> prices_;
+  std::set<std::pair<std::string, const OrderLoop*>> told_;
 
   void collect_rows(const OrderTree& tree);
+  void find_told();
+  bool is_sunk(const std::string& statement, const PlacedLoop& placed) const {
+    return placed.is_sunk && !is_told_by_others(statement, *placed.loop);
+  }
   // The number of a loop among the rows of a statement.
   std::size_t row_of(const std::string& statement, const OrderLoop* loop) const;
   // The loops of a statement, outermost first: those that are placed, then the rest of its own

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "poly/product_subscripts.h"
+#include "support/is_among.h"
 
 namespace polyte::poly {
 
@@ -48,17 +49,25 @@ std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band)
       product.roles.row = l, found |= 1;
     else if (*row == product.lane)
       product.roles.lane = l, found |= 2;
-    else if (std::ranges::find(s.reductions, *row) != s.reductions.end())
+    else
       product.step = *row, product.roles.step = l, found |= 4;
   }
   if (found != 7 || !find_lanes(product)) return std::nullopt;
+  product.has_steps_around = !is_among(product.step, s.reductions);
   // Steps stay below the row or the lane, as those of a recurrence do: A[i, k] with k < i is
   // finished.
   for (const std::string& it : {product.row, product.lane})
-    if (least_above(s, it, product.step)) product.bound = it;
+    if (least_above(s, it, product.step)) {
+      product.is_bounded_twice = !product.bound.empty();
+      product.bound = it;
+    }
   if (product.bound.empty()) return std::nullopt;
   if (least_above(s, product.row, product.lane)) product.side = -1;
   if (least_above(s, product.lane, product.row)) product.side = 1;
+  if (product.is_bounded_twice && product.side != 0) {  // the nearer bound implies the other
+    product.bound = product.side < 0 ? product.lane : product.row;
+    product.is_bounded_twice = false;
+  }
   return product;
 }
 

@@ -1,5 +1,6 @@
 // Sums of a permutable band that are products over its steps, A[i, j] -= A[i, k] * A[k, j] for k
-// below i or j: what a recurrence may subtract in blocks of steps (blocked_steps.h).
+// below i or j: what a recurrence may subtract in blocks of steps (blocked_steps.h). The steps are
+// a reduction of the sum, or the loop of a region around it.
 #pragma once
 
 #include <string>
@@ -20,7 +21,10 @@ struct Roles {
 struct Product {
   const ir::Statement* sum = nullptr;
   std::string step = {}, row = {}, lane = {};  // iterators
-  std::string bound = {};                      // the one of row and lane that its steps stay below
+  // The one of row and lane that its steps stay below; where that is both, the lane.
+  std::string bound = {};
+  bool is_bounded_twice = false;
+  bool has_steps_around = false;  // a region's loop, not a reduction of the sum
   // Of the diagonal: -1 lanes below rows, 1 rows up to lanes, 0 both.
   int side = 0;
   Roles roles = {};

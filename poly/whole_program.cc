@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "poly/blocked_steps.h"
+#include "poly/cut_loops.h"
 #include "poly/instance_order.h"
 #include "poly/jammed_sums.h"
 #include "poly/order_plan.h"
@@ -62,45 +63,6 @@ std::vector<schedule::PlannedStep> parts_of(const ir::Program& program,
     if (!inner.around.empty()) stage.at = {part + ".update", inner.around};
     steps.emplace_back(std::move(stage));
   }
-  return steps;
-}
-
-// The one iteration of a loop over `it` that writes what its other iterations read, or reads what
-// they write: j = k of A[i, j] = f(A[i, k]). Over the statement's other iterators; nullopt where
-// there are none, or several.
-std::optional<ir::Affine> meeting_point(const ir::Statement& statement, const std::string& it) {
-  const ir::Access& write = statement.writes.front();
-  std::optional<ir::Affine> point;
-  for (const ir::Expr& value : statement.values)
-    for (const ir::Load* load : ir::loads_of(value)) {
-      if (load->buffer != write.buffer) continue;
-      for (std::size_t d = 0; d < write.indices.size(); ++d) {
-        const ir::Affine &there = write.indices[d].affine, &here = load->indices[d].affine;
-        if (there.coefficient(it) != 1 || here.uses(it)) continue;
-        const ir::Affine at = here - (there - ir::Affine::symbol(it));
-        if (point && *point != at) return std::nullopt;
-        point = at;
-      }
-    }
-  return point;
-}
-
-// Index-set splitting: before the meeting point, at it, and after it, the first and last
-// in vectors.
-std::optional<std::vector<schedule::PlannedStep>> cuts_of(const ir::Statement& statement,
-                                                          const OrderPlan::Inner& inner) {
-  const auto is_iterator =
-      std::ranges::find(statement.iterators, inner.loop) != statement.iterators.end();
-  const auto point = is_iterator ? meeting_point(statement, inner.loop) : std::nullopt;
-  if (!point) return std::nullopt;
-  const std::string below = inner.loop + ".lo", rest = inner.loop + ".rest",
-                    above = inner.loop + ".hi";
-  const std::string first = statement.name + ".lo", other = statement.name + ".rest";
-  std::vector<schedule::PlannedStep> steps;
-  steps.emplace_back(schedule::PlannedCut{{statement.name, inner.loop}, *point, below, rest});
-  steps.emplace_back(schedule::PlannedCut{{other, rest}, *point + 1, inner.loop + ".at", above});
-  steps.emplace_back(schedule::PlannedBind{first, below, LoopKind::Vector});
-  steps.emplace_back(schedule::PlannedBind{other + ".hi", above, LoopKind::Vector});
   return steps;
 }
 
@@ -357,8 +319,11 @@ class WholeProgram {
   bool add_cuts(OrderPlan& plan, const std::vector<std::string>& serial) {
     return !serial.empty() && !plan.nest.tile &&
            std::ranges::all_of(serial, [&](const std::string& statement) {
-             auto cuts = cuts_of(program_->statement(statement), plan.in_vectors.at(statement));
-             return cuts && add(plan.nest, *std::move(cuts), {});
+             auto ways = cuts_of(*program_, program_->statement(statement),
+                                 plan.in_vectors.at(statement), machine_);
+             return std::ranges::any_of(ways, [&](std::vector<schedule::PlannedStep>& steps) {
+               return add(plan.nest, std::move(steps), {});
+             });
            });
   }
 };

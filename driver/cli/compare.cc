@@ -1,6 +1,6 @@
 // polyte compare: the same work under several schedulers and scripts, side by side.
 #include <algorithm>
-#include <iostream>
+#include <span>
 #include <sstream>
 
 #include "driver/cli/reports.h"
@@ -120,30 +120,44 @@ Lines wrapped(const Lines& lines, std::size_t width) {
   return result;
 }
 
-// One column a contender; a title and the lines of each.
+// Lines of 80 characters: a column for each contender, at most three beside each other, then the
+// next three below these.
 class SideBySide {
  public:
-  // Columns share 104 characters, 3 of each between it and the next, but none has fewer than 28.
-  explicit SideBySide(std::size_t contenders)
-      : width_(std::max<std::size_t>(31, 104 / contenders) - 3) {}
+  // One cell of each contender.
+  void add(std::string title, std::vector<Lines> cells) {
+    rows_.push_back({std::move(title), std::move(cells)});
+  }
 
-  void add(std::string title, const std::vector<Lines>& cells) {
-    std::vector<Lines> columns;
-    std::size_t height = 0;
-    for (const Lines& cell : cells) {
-      columns.push_back(wrapped(cell, width_));
-      height = std::max(height, columns.back().size());
-    }
-    for (std::size_t row = 0; row < height; ++row) {
-      std::string line = padded(std::exchange(title, ""), 13);
-      for (const Lines& column : columns)
-        line += padded(row < column.size() ? column[row] : "", width_ + 3);
-      std::printf("%s\n", line.substr(0, line.find_last_not_of(' ') + 1).c_str());
+  void print(std::size_t contenders) const {
+    const std::size_t abreast = std::min<std::size_t>(contenders, 3);
+    for (std::size_t first = 0; first < contenders; first += abreast) {
+      if (first > 0) std::printf("\n");
+      for (const auto& [title, cells] : rows_)
+        print_row(title, std::span(cells).subspan(first, std::min(abreast, contenders - first)),
+                  (80 - kTitle + kGap) / abreast - kGap);
     }
   }
 
  private:
-  std::size_t width_;
+  static constexpr std::size_t kTitle = 13, kGap = 3;  // characters
+  std::vector<std::pair<std::string, std::vector<Lines>>> rows_;
+
+  static void print_row(std::string title, std::span<const Lines> cells, std::size_t width) {
+    std::vector<Lines> columns;
+    std::size_t height = 0;
+    for (const Lines& cell : cells) {
+      columns.push_back(wrapped(cell, width));
+      height = std::max(height, columns.back().size());
+    }
+    for (std::size_t row = 0; row < height; ++row) {
+      std::string line = padded(std::exchange(title, ""), kTitle);
+      for (const Lines& column : columns)
+        line += padded(row < column.size() ? column[row] : "", width + kGap);
+      std::printf("%s\n", line.substr(0, line.find_last_not_of(' ') + 1).c_str());
+    }
+  }
+
   static std::string padded(std::string text, std::size_t width) {
     text.resize(std::max(width, text.size() + 1), ' ');
     return text;
@@ -171,7 +185,7 @@ void add_gpu_rows(const std::vector<std::unique_ptr<Work>>& works, SideBySide& t
 // Rows that need a compiled operator are empty for networks.
 void print_side_by_side(const std::vector<std::unique_ptr<Work>>& works,
                         const std::vector<Lines>& times, const Lines& verdicts, bool proved) {
-  SideBySide table(works.size());
+  SideBySide table;
   const auto add = [&](const char* title, const auto& cell) {
     std::vector<Lines> cells;
     for (const std::unique_ptr<Work>& work : works)
@@ -194,6 +208,7 @@ void print_side_by_side(const std::vector<std::unique_ptr<Work>>& works,
   add("proof", [&](const Work& work) { return Lines{proof_line(work.op->built, proved)}; });
   add("compile", compile_lines);
   table.add("outputs", outputs);
+  table.print(works.size());
 }
 
 // On a GPU that is there the work is timed; where there is none it is compiled, and that is said.

@@ -142,14 +142,26 @@ TEST_CASE("what nobody gave is not made up, and what was done is said") {
   CHECK(folder.words().starts_with("p (reference order): interpreted in "));
 }
 
-TEST_CASE("columns of compare stay columns however many there are") {
+TEST_CASE("compare prints lines of 80 characters however many are compared") {
   Folder folder;
   std::string schedulers = "naive";
   for (int i = 1; i < 35; ++i) schedulers += ",naive";
   REQUIRE(folder.run("polyte compare p.program --shape N=8 --repetitions 1 --schedulers " +
                      schedulers + " >out.txt") == 0);
-  const std::string name = "p naive" + std::string(24, ' ');
-  CHECK(folder.read("out.txt").find(std::string(13, ' ') + name + name) != std::string::npos);
+  // Three abreast in 80 characters, the 35 contenders in twelve groups.
+  const std::string text = folder.read("out.txt"), name = "p naive" + std::string(16, ' ');
+  const std::string heads = std::string(13, ' ') + name + name + "p naive\n";
+  std::size_t groups = 0;
+  for (std::size_t at = text.find(heads); at != std::string::npos; at = text.find(heads, at + 1))
+    ++groups;
+  CHECK(groups == 11);
+  CHECK(text.find(std::string(13, ' ') + name + "p naive\n", text.rfind(heads) + 1) !=
+        std::string::npos);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK(line.size() <= 80);
+  }
 }
 
 TEST_CASE("one refused script leaves the others their comparison") {

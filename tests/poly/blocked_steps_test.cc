@@ -62,6 +62,27 @@ constexpr const char* kStrided = R"(program strided(N)
       S2: B[2*i, j] = A[i, j]
 )";
 
+// Steps around their updates: once with the rows outside, once with the lanes.
+constexpr const char* kRightLooking = R"(program lu(N)
+  inout A: f64[N, N]
+  loop k in 0..N
+    S0: A[i, k] = A[i, k] / A[k, k]    for i in k+1..N
+    S1: A[i, j] -= A[i, k] * A[k, j]   for i in k+1..N, j in k+1..N
+)";
+constexpr const char* kColumnsOutside = R"(program lu(N)
+  inout A: f64[N, N]
+  loop k in 0..N
+    S0: A[i, k] = A[i, k] / A[k, k]    for i in k+1..N
+    S1: A[i, j] -= A[i, k] * A[k, j]   for j in k+1..N, i in k+1..N
+)";
+constexpr const char* kRightCholesky = R"(program cholesky(N)
+  inout A: f64[N, N]
+  loop k in 0..N
+    S0: A[k, k] = sqrt(A[k, k])
+    S1: A[i, k] = A[i, k] / A[k, k]    for i in k+1..N
+    S2: A[i, j] -= A[i, k] * A[j, k]   for i in k+1..N, j in k+1..i+1
+)";
+
 constexpr const char* kAverages = R"(program averages(T, N)
   inout A: f64[N]
   inout B: f64[N]
@@ -147,6 +168,38 @@ TEST_CASE("threads share rows, too, of which some have no steps in the block") {
   CHECK(has(script, "par i.o > j2.o > i.i.o > j2.i.o > j.i > i.i.i > <j2.i.i> > S0.before.far"));
 }
 
+TEST_CASE("steps that are a loop around their updates come in blocks, too") {
+  for (const int small : {75, 131}) {
+    for (const char* text : {kRightLooking, kColumnsOutside}) {
+      const std::string outer = text == kRightLooking ? "i" : "j", inner = outer == "i" ? "j" : "i";
+      const std::string script = planned(text, {{"N", 400}}, {{"N", small}});
+      CAPTURE(script);
+      CHECK(has(script, "cut S1:" + outer + " at "));
+      CHECK(has(script, "cut S1.rest.far:" + inner + " at "));
+      for (const char* part :
+           {"S1.rest.mid.mid", "S1.rest.far.before.mid", "S1.rest.far.before.far"})
+        CHECK(has(script, std::string("stage A at ") + part + ":"));
+    }
+    const std::string script = planned(kRightCholesky, {{"N", 400}}, {{"N", small}});
+    CAPTURE(script);
+    CHECK(has(script, "cut S2:j at "));
+    CHECK(has(script, "stage A at S2.before.far.full:"));
+    CHECK(has(script, "stage S2.before.far: A[j, k] at S2.before.far:k.o layout (j, k)"));
+  }
+  const std::string panels =
+      planned(kRightLooking, {{"N", 90}}, {{"N", 75}}, schedule::wide_machine());
+  CAPTURE(panels);
+  CHECK(has(panels, "stage A at S1.rest.far:"));
+}
+
+TEST_CASE("threads share the rows of steps around, too") {
+  const std::string script = planned_large(kRightLooking, {{"N", 1200}}, {{"N", 75}}, cores(2));
+  CAPTURE(script);
+  CHECK(has(script,
+            "par i.o > j.o > i.i.o > j.i.o > k.i > i.i.i > <j.i.i> > S1.rest.far.before.far"));
+  CHECK(has(script, "i.o.below"));
+}
+
 TEST_CASE("few steps, and sums without lanes, stay as they are") {
   CHECK(!has(planned(kByRows, {{"N", 60}}, {{"N", 60}}), ".far"));
   CHECK(!has(planned(kStrided, {{"N", 1200}}, {{"N", 60}}), ".far"));
@@ -158,8 +211,8 @@ TEST_CASE("long rows run several vectors per turn, from a cache line on wherever
   in    Q: f64[M, N]
   in    R: f64[N, N]
   loop k in 0..N
-    S: A[i, j] -= Q[i, k] * R[k, j]   for i in 0..M, j in k+1..N
-    P: A[i, k] = A[i, k] * R[k, k]    for i in 0..M
+    S: A[i, j] max= Q[i, k] * R[k, j]   for i in 0..M, j in k+1..N
+    P: A[i, k] = A[i, k] * R[k, k]      for i in 0..M
 )";
   const ir::Values large = {{"M", 1000}, {"N", 1200}}, small = {{"M", 9}, {"N", 75}};
   Machine machine = schedule::wide_machine();

@@ -19,9 +19,10 @@ inline Machine one_core() { return cores(1); }
 
 // Planned at large sizes, proved and run at small ones.
 inline std::string planned_large(const std::string& text, const ir::Values& large_sizes,
-                                 const ir::Values& small_sizes, const Machine& machine) {
+                                 const ir::Values& small_sizes, const Machine& machine,
+                                 const PolyOptions& options = {}) {
   const auto large = schedule::bound_program(text, large_sizes);
-  auto script = auto_schedule(*large, machine, {});
+  auto script = auto_schedule(*large, machine, options);
   REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
   const std::string printed = schedule::print(*script);
   CAPTURE(printed);

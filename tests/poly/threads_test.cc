@@ -81,6 +81,59 @@ TEST_CASE("tiles of sweeps in time wait for each other: threads share those of a
 
 namespace {
 
+constexpr const char* kPaths = R"(
+program paths(N)
+  inout path: i32[N, N]
+  loop k in 0..N
+    path[i, j] = min(path[i, j], path[i, k] + path[k, j])
+)";
+
+constexpr const char* kColumns = R"(
+program columns(M, N)
+  inout A: f64[M, N]
+  inout R: f64[N, N]
+  inout Q: f64[M, N]
+  loop k in 0..N
+    nrm[] = sum[i] A[i, k] * A[i, k]
+    S0: R[k, k] = sqrt(nrm[])
+    S1: Q[i, k] = A[i, k] / R[k, k]
+    S2: R[k, j] = 0                        for j in k+1..N
+    S3: R[k, j] += Q[i, k] * A[i, j]       for j in k+1..N, i in 0..M
+    S4: A[i, j] -= Q[i, k] * R[k, j]       for i in 0..M, j in k+1..N
+)";
+
+}  // namespace
+
+TEST_CASE("rows before and after the one that all others wait for are shared by threads") {
+  const std::string script = planned_large(kPaths, {{"N", 800}}, {{"N", 41}}, cores(2));
+  CAPTURE(script);
+  CHECK(has(script, "cut path:i at k as i.lo, i.rest"));
+  CHECK(has(script, "parallel path.lo.lo:i.lo"));
+  CHECK(has(script, "parallel path.rest.hi.lo:i.hi"));
+  for (const auto& [size, count] : {std::pair(800, 1), std::pair(60, 2)}) {
+    const std::string lanes = planned_large(kPaths, {{"N", size}}, {{"N", 41}}, cores(count));
+    CAPTURE(lanes);
+    CHECK(has(lanes, "vectorize path.rest.hi:j.hi"));
+    CHECK_FALSE(has(lanes, "parallel"));
+  }
+}
+
+// What a step does once is on the diagonal of the tiles of steps and columns.
+TEST_CASE("tiles of a band whose statements have loops of their own: its last loop is in these") {
+  const ir::Values large = {{"M", 300}, {"N", 3000}}, small = {{"M", 45}, {"N", 75}};
+  for (const int count : {1, 2}) {
+    const std::string script =
+        planned_large(kColumns, large, small, cores(count), {.keep_order = true});
+    CAPTURE(script);
+    CHECK(has(script, "map nrm.init (k, k), S0 (k, k) as (k, k2)"));
+    CHECK(has(script, "k.i > { k2.i > { nrm.init; i > nrm.update; S0; i.o > <i.i> > S1 };"));
+    CHECK(has(script, "i.o > k2.i.o > [i.i] > <k2.i.i> > S3; i > <k2.i> > S4 }"));
+    CHECK(has(script, "wavefront w = ") == (count == 2));
+  }
+}
+
+namespace {
+
 // Columns of a matrix that is scaled before, with those from `begin` on behind.
 std::string covariances(const std::string& begin) {
   return "program covariances(M, N)\n  inout D: f64[N, M]\n  in    v: f64[M]\n  inout C: f64[M, "

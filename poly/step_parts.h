@@ -1,0 +1,38 @@
+// A sum over the steps of a recurrence, cut into parts: the steps of its element's own panel, those
+// of the panels before that in its block, and those of the blocks before. A block is of several
+// panels, or is one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "poly/step_products.h"
+#include "schedule/state/nest_plan.h"
+
+namespace polyte::poly {
+
+struct StepPart {
+  std::string statement;
+  std::string bound;  // the row or the lane: it is in the panel, or the block, of the step
+};
+
+struct StepParts {
+  std::vector<schedule::PlannedCut> cuts;
+  std::vector<StepPart> near, mid;  // `mid` is empty where a block is one panel
+  std::string far;
+
+  std::vector<std::string> tiled() const;  // far, then mid
+};
+
+// In panels of so many steps, so many of them to a block. If the steps are a reduction, that is
+// cut, at its element's panel:
+//
+//   S: A[i, j] -= A[i, k] * A[k, j] for k in 0..j     S.near: k//24 == j//24   S.far: k//24 < j//24
+//
+// If they are a loop around, the element's loops are cut, at the end of the step's panel. Steps
+// that stay below both the row and the lane are near in the panel's rows, and in its lanes of the
+// other rows.
+StepParts parts_of_steps(const Product& product, std::int64_t steps, std::int64_t panels);
+
+}  // namespace polyte::poly
