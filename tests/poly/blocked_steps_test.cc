@@ -1,5 +1,7 @@
 // Recurrences in blocks of steps: what is planned at large sizes has the reference's bits
 // at small ones.
+#include <random>
+
 #include "poly/auto_schedule.h"
 #include "tests/poly/checked_script.h"
 
@@ -190,6 +192,53 @@ TEST_CASE("steps that are a loop around their updates come in blocks, too") {
       planned(kRightLooking, {{"N", 90}}, {{"N", 75}}, schedule::wide_machine());
   CAPTURE(panels);
   CHECK(has(panels, "stage A at S1.rest.far:"));
+}
+
+namespace {
+
+// A factorisation in words of its own: which loop is outside, where the elements lie, which part of
+// them is updated, from where steps count and how far they stay below, in which arrays it all is.
+std::string drawn_steps(std::mt19937& random) {
+  const auto one_of = [&](std::vector<std::string> all) { return all[random() % all.size()]; };
+  const bool is_turned = random() % 2 == 0, has_arrays = random() % 5 == 0;
+  const auto at = [&](const std::string& array, const std::string& row, const std::string& column) {
+    return array + "[" + (is_turned ? column + ", " + row : row + ", " + column) + "]";
+  };
+  const std::string type = one_of({"f64", "f32", "i32"}), l = has_arrays ? "L" : "A",
+                    u = has_arrays ? "U" : "A";
+  std::string rows = "i in " + one_of({"k+1", "k+1", "k+3"}) + "..N",
+              lanes = "j in " + one_of({"k+1", "k+1", "k+1", "k+2"}) + "..";
+  const std::string part = one_of({"all", "all", "lower", "upper"});
+  if (part == "upper") lanes = "j in i..";
+  lanes += part == "lower" ? "i+1" : "N";
+  if (part == "all" && random() % 2 == 0) std::swap(rows, lanes);
+  std::string text = "program steps(N)\n  inout A: " + type + "[N, N]\n";
+  for (const char* array : {"L", "U"})
+    if (has_arrays) text += std::string("  in    ") + array + ": " + type + "[N, N]\n";
+  text += "  loop k in " + one_of({"0", "1", "5"}) + "..N\n";
+  const std::string scale = "    S0: " + at("A", "i", "k") + " = " + at("A", "i", "k") + " * " +
+                            at(u, "k", "k") + "   for i in k+1..N\n";
+  const std::string update = "    S1: " + at("A", "i", "j") + " -= " + at(l, "i", "k") + " * " +
+                             (part == "lower" ? at(l, "j", "k") : at(u, "k", "j")) + "   for " +
+                             rows + ", " + lanes + "\n";
+  if (random() % 4 == 0) return text + update;
+  return text + (random() % 4 == 0 ? update + scale : scale + update);
+}
+
+}  // namespace
+
+TEST_CASE("drawn factorisations with the steps around are proved and right, most in blocks") {
+  std::mt19937 random(5);
+  int in_blocks = 0;
+  for (int i = 0; i < 16; ++i) {
+    const std::string text = drawn_steps(random);
+    CAPTURE(text);
+    const std::string script =
+        planned(text.c_str(), {{"N", 400}}, {{"N", 45 + static_cast<int>(random() % 90)}},
+                random() % 2 == 0 ? one_core() : cores(2));
+    in_blocks += has(script, "cut S1:") && has(script, "in register updates");
+  }
+  CHECK(in_blocks > 8);
 }
 
 TEST_CASE("threads share the rows of steps around, too") {
