@@ -43,8 +43,12 @@ struct Blocks {
 
 class BlockedStepsPlanner {
  public:
-  BlockedStepsPlanner(const ir::Program& program, const OrderBand& band, const Machine& machine)
-      : program_(program), machine_(machine), products_(products_of(program, band)) {
+  BlockedStepsPlanner(const ir::Program& program, const schedule::State& reference,
+                      const OrderBand& band, const Machine& machine)
+      : program_(program),
+        reference_(reference),
+        machine_(machine),
+        products_(products_of(program, band)) {
     for (const Product& p : products_) {
       std::vector<ir::Affine> rows;
       for (const OrderLoop& loop : band.loops) rows.push_back(loop.rows.at(p.sum->name));
@@ -78,7 +82,9 @@ class BlockedStepsPlanner {
     blocks_ = blocks;
     for (std::size_t i = 0; i < products_.size(); ++i) {
       const Product& p = products_[i];
-      const StepParts& parts = parts_[&p] = parts_of_steps(p, blocks.steps, blocks.panels);
+      const StepParts& parts = parts_[&p] =
+          parts_of_steps(p, reference_, blocks.steps, blocks.panels);
+      std::ranges::copy(parts.apart, std::back_inserter(plan_.nest.apart));
       std::ranges::copy(parts.cuts, std::back_inserter(plan_.nest.cuts));
       plan_.cycles += price(p, extents_[i], shaped.cycles.at(p.sum->name));
     }
@@ -101,6 +107,7 @@ class BlockedStepsPlanner {
 
  private:
   const ir::Program& program_;
+  const schedule::State& reference_;
   const Machine& machine_;
   const std::vector<Product> products_;
   std::vector<LoopExtents> extents_;  // of each
@@ -393,7 +400,7 @@ std::vector<OrderPlan> plans_in_blocks(const ir::Program& program, const schedul
   if (!band || !program.open.empty()) return {};
   std::vector<OrderPlan> best;
   const auto consider = [&](const Blocks& blocks, bool rows_in_blocks) {
-    const BlockedStepsPlanner sizes(program, *band, machine);
+    const BlockedStepsPlanner sizes(program, reference, *band, machine);
     if (blocks.panels > 1 && sizes.longest() < static_cast<double>(blocks.all_steps())) return;
     const Roles& roles = sizes.roles();
     BandShape shape{{roles.step}, {roles.step, roles.row, roles.lane}, {0, 0, 0}};
@@ -406,7 +413,7 @@ std::vector<OrderPlan> plans_in_blocks(const ir::Program& program, const schedul
     for (ShapedPlan& shaped :
          plans_of_band(program, reference, tree, machine, {band, shape}, keep_order)) {
       const std::string turn = shaped.plan.name;
-      plans.push_back(BlockedStepsPlanner(program, *band, machine)
+      plans.push_back(BlockedStepsPlanner(program, reference, *band, machine)
                           .plan(std::move(shaped), blocks, rows_in_blocks));
       plans.back().name = name + ", in blocks of " + std::to_string(blocks.all_steps()) + " steps" +
                           (blocks.panels > 1 ? ", panels of " + std::to_string(blocks.steps) : "") +
@@ -416,7 +423,7 @@ std::vector<OrderPlan> plans_in_blocks(const ir::Program& program, const schedul
     if (best.empty() || plans.front().cycles < best.front().cycles) best = std::move(plans);
   };
   for (const std::int64_t steps : kSteps) {
-    auto blocks = BlockedStepsPlanner(program, *band, machine).panels_of(steps);
+    auto blocks = BlockedStepsPlanner(program, reference, *band, machine).panels_of(steps);
     if (!blocks) continue;
     consider(*blocks, false);
     for (const std::int64_t panels : kPanels) {

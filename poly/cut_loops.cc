@@ -4,6 +4,7 @@
 
 #include "poly/loop_extents.h"
 #include "schedule/cost/threads.h"
+#include "schedule/script/nest_pattern.h"
 
 namespace polyte::poly {
 namespace {
@@ -59,6 +60,19 @@ Parts cut_for_lanes(const std::string& statement, const std::string& loop, const
   return parts;
 }
 
+// Whether the statement is the only one in the loop of this name around it.
+bool is_alone(const schedule::NestTree& nest, const std::string& loop,
+              const std::string& statement) {
+  if (const auto* sequence = std::get_if<schedule::NestSequence>(&nest->op))
+    return std::ranges::any_of(sequence->children, [&](const schedule::NestTree& child) {
+      return is_alone(child, loop, statement);
+    });
+  const auto* here = std::get_if<schedule::NestLoop>(&nest->op);
+  if (!here) return false;
+  return here->name == loop ? schedule::statements_in(here->body) == std::set{statement}
+                            : is_alone(here->body, loop, statement);
+}
+
 // Whether threads are worth it in each run of the loop. Those outside it come before it among the
 // iterators.
 bool is_worth_threads(const ir::Program& program, const ir::Statement& statement,
@@ -73,13 +87,15 @@ bool is_worth_threads(const ir::Program& program, const ir::Statement& statement
 
 }  // namespace
 
-std::vector<Steps> cuts_of(const ir::Program& program, const ir::Statement& statement,
-                           const OrderPlan::Inner& inner, const Machine& machine) {
+std::vector<Steps> cuts_of(const ir::Program& program, const schedule::NestTree& nest,
+                           const ir::Statement& statement, const OrderPlan::Inner& inner,
+                           const Machine& machine) {
   const auto point = meeting_point(statement, inner.loop);
   if (!point) return {};
   std::vector<Steps> ways;
   if (const auto row = meeting_point(statement, inner.around);
-      row && is_worth_threads(program, statement, inner, machine)) {
+      row && is_alone(nest, inner.around, statement.name) &&
+      is_worth_threads(program, statement, inner, machine)) {
     Steps& steps = ways.emplace_back();
     const Parts rows = cut(statement.name, inner.around, *row, steps);
     for (const Parts::Part& part : {rows.below, rows.at, rows.above}) {

@@ -12,9 +12,11 @@
 
 namespace polyte::poly {
 
-// Ways to cut the innermost loop of a statement for lanes; first, where threads are worth it, with
-// the loop around it cut for these. Empty: the innermost loop has no such iteration, or several.
+// Ways to cut the innermost loop of a statement of the nest for lanes; first, where threads are
+// worth it, with the loop around it cut for these. Empty: the innermost loop has no such iteration,
+// or several.
 std::vector<std::vector<schedule::PlannedStep>> cuts_of(const ir::Program& program,
+                                                        const schedule::NestTree& nest,
                                                         const ir::Statement& statement,
                                                         const OrderPlan::Inner& inner,
                                                         const Machine& machine);

@@ -7,8 +7,9 @@ namespace {
 
 class Cutter {
  public:
-  Cutter(const Product& product, std::int64_t steps, std::int64_t panels)
-      : product_(product), panel_(steps), block_(panels * steps) {}
+  Cutter(const Product& product, const schedule::State& reference, std::int64_t steps,
+         std::int64_t panels)
+      : product_(product), reference_(reference), panel_(steps), block_(panels * steps) {}
 
   StepParts run() {
     const std::string& sum = product_.sum->name;
@@ -21,6 +22,7 @@ class Cutter {
 
  private:
   const Product& product_;
+  const schedule::State& reference_;
   const std::int64_t panel_, block_;
   StepParts parts_ = {};
 
@@ -36,11 +38,24 @@ class Cutter {
     };
     const schedule::LoopName loop{statement, part.empty() ? it : it + "." + part};
     const std::string own_loop = it + "." + own, other_loop = it + "." + other;
+    if (part.empty()) part_from_others(it);
     if (product_.has_steps_around)
       parts_.cuts.push_back({loop, block_of(product_.step) + size, own_loop, other_loop});
     else
       parts_.cuts.push_back({loop, block_of(product_.bound), other_loop, own_loop});
     return {statement + "." + own, statement + "." + other};
+  }
+
+  // A loop of a region may hold other statements, too.
+  void part_from_others(const std::string& it) {
+    const std::string& sum = product_.sum->name;
+    const auto path = schedule::path_to(reference_.tree, sum);
+    const auto loop = std::ranges::find(path, it, &schedule::Loop::name);
+    const bool is_known =
+        std::ranges::find(parts_.apart, it, &schedule::PlannedDistribution::loop) !=
+        parts_.apart.end();
+    if (!is_known && schedule::statements_below(reference_.tree, (*loop)->id).size() > 1)
+      parts_.apart.push_back({sum, it});
   }
 
   // `it`: the row or lane that the steps of the statement stay below.
@@ -85,8 +100,9 @@ std::vector<std::string> StepParts::tiled() const {
   return all;
 }
 
-StepParts parts_of_steps(const Product& product, std::int64_t steps, std::int64_t panels) {
-  return Cutter(product, steps, panels).run();
+StepParts parts_of_steps(const Product& product, const schedule::State& reference,
+                         std::int64_t steps, std::int64_t panels) {
+  return Cutter(product, reference, steps, panels).run();
 }
 
 }  // namespace polyte::poly

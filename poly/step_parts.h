@@ -9,6 +9,7 @@
 
 #include "poly/step_products.h"
 #include "schedule/state/nest_plan.h"
+#include "schedule/state/state.h"
 
 namespace polyte::poly {
 
@@ -18,6 +19,8 @@ struct StepPart {
 };
 
 struct StepParts {
+  // Loops that the sum shares with others before they are cut.
+  std::vector<schedule::PlannedDistribution> apart;
   std::vector<schedule::PlannedCut> cuts;
   std::vector<StepPart> near, mid;  // `mid` is empty where a block is one panel
   std::string far;
@@ -33,6 +36,8 @@ struct StepParts {
 // If they are a loop around, the element's loops are cut, at the end of the step's panel. Steps
 // that stay below both the row and the lane are near in the panel's rows, and in its lanes of the
 // other rows.
-StepParts parts_of_steps(const Product& product, std::int64_t steps, std::int64_t panels);
+// `reference` is of the Program, and says what shares a loop.
+StepParts parts_of_steps(const Product& product, const schedule::State& reference,
+                         std::int64_t steps, std::int64_t panels);
 
 }  // namespace polyte::poly

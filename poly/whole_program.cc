@@ -319,7 +319,7 @@ class WholeProgram {
   bool add_cuts(OrderPlan& plan, const std::vector<std::string>& serial) {
     return !serial.empty() && !plan.nest.tile &&
            std::ranges::all_of(serial, [&](const std::string& statement) {
-             auto ways = cuts_of(*program_, program_->statement(statement),
+             auto ways = cuts_of(*program_, plan.nest.tree, program_->statement(statement),
                                  plan.in_vectors.at(statement), machine_);
              return std::ranges::any_of(ways, [&](std::vector<schedule::PlannedStep>& steps) {
                return add(plan.nest, std::move(steps), {});

@@ -26,6 +26,7 @@ class NestWriter {
       : plan_(plan), into_(into), before_(into.size()) {}
 
   void run() {
+    for (const PlannedDistribution& apart : plan_.apart) write(apart);
     for (const PlannedCut& cut : plan_.cuts) write(cut);
     const std::size_t first = into_.size();
     for (const PlannedMap& map : plan_.maps) write(map);

@@ -217,6 +217,7 @@ using PlannedStep =
 
 struct NestPlan {
   int number = 0;  // in its kernel; tells its parameters from those of other nests
+  std::vector<PlannedDistribution> apart = {};
   std::vector<PlannedCut> cuts = {};
   std::vector<PlannedMap> maps = {};
   std::optional<PlannedTile> tile = {};

@@ -211,16 +211,23 @@ std::string drawn_steps(std::mt19937& random) {
   const std::string part = one_of({"all", "all", "lower", "upper"});
   if (part == "upper") lanes = "j in i..";
   lanes += part == "lower" ? "i+1" : "N";
-  if (part == "all" && random() % 2 == 0) std::swap(rows, lanes);
+  const bool is_as_in_c = random() % 4 == 0;
+  if (part == "all" && !is_as_in_c && random() % 2 == 0) std::swap(rows, lanes);
   std::string text = "program steps(N)\n  inout A: " + type + "[N, N]\n";
   for (const char* array : {"L", "U"})
     if (has_arrays) text += std::string("  in    ") + array + ": " + type + "[N, N]\n";
   text += "  loop k in " + one_of({"0", "1", "5"}) + "..N\n";
-  const std::string scale = "    S0: " + at("A", "i", "k") + " = " + at("A", "i", "k") + " * " +
-                            at(u, "k", "k") + "   for i in k+1..N\n";
-  const std::string update = "    S1: " + at("A", "i", "j") + " -= " + at(l, "i", "k") + " * " +
-                             (part == "lower" ? at(l, "j", "k") : at(u, "k", "j")) + "   for " +
-                             rows + ", " + lanes + "\n";
+  std::string scale =
+      "S0: " + at("A", "i", "k") + " = " + at("A", "i", "k") + " * " + at(u, "k", "k");
+  std::string update = "S1: " + at("A", "i", "j") + " -= " + at(l, "i", "k") + " * " +
+                       (part == "lower" ? at(l, "j", "k") : at(u, "k", "j"));
+  if (is_as_in_c) {
+    text += "    loop " + rows + "\n";
+    if (random() % 2 == 0) return text + "      " + scale + "\n      " + update + "   for " + lanes;
+    return text + "      " + scale + "\n      loop " + lanes + "\n        " + update + "\n";
+  }
+  scale = "    " + scale + "   for i in k+1..N\n";
+  update = "    " + update + "   for " + rows + ", " + lanes + "\n";
   if (random() % 4 == 0) return text + update;
   return text + (random() % 4 == 0 ? update + scale : scale + update);
 }
