@@ -68,8 +68,9 @@ struct Carried {
   std::size_t store;   // its number in the body
   Place now, earlier;  // what it writes, in this iteration and in the one before
   DType type;
-  bool is_read_next;       // by the next iteration
-  std::string value = {};  // the register
+  bool is_read_next;              // by the next iteration
+  bool is_stored_behind = false;  // once, after the loop
+  std::string value = {};         // the register
 };
 
 class Carrier {
@@ -136,8 +137,11 @@ class Carrier {
           registers_.contains(stores_[i]->buffer) ? std::nullopt : place_of(*stores_[i]);
       if (!now) continue;
       Carried value{i, *now, before(*now, loop.var), stores_[i]->value->type, false};
-      // An update is known by its load (trace_check.h).
-      if (!stays(value) || reads(value.now, i, i + 1)) continue;
+      // An update is known by its load (trace_check.h): that of a sum, whose iterations all update
+      // one element, is of the register then, that of any other has to stay.
+      const bool is_sum = same(value.now, value.earlier);
+      if (!stays(value) || (!is_sum && reads(value.now, i, i + 1))) continue;
+      value.is_stored_behind = is_sum && only_reads(value.now);
       value.is_read_next = reads(value.earlier, 0, i + 1);
       if (value.is_read_next) carries.insert(now->buffer);
       if (value.is_read_next || reads(value.now, i + 1, stores_.size()))
@@ -169,6 +173,15 @@ class Carrier {
     return false;
   }
 
+  // Whether nothing but this place of the buffer is read.
+  bool only_reads(const Place& place) const {
+    return std::ranges::all_of(stores_, [&](const ir::Store* store) {
+      return std::ranges::all_of(ir::loads_of(store->value), [&](const ir::Load* load) {
+        return load->buffer != place.buffer || is_at(*load, place);
+      });
+    });
+  }
+
   static bool is_at(const ir::Load& load, const Place& place) {
     const auto read = load.guard.empty() ? place_of(load) : std::nullopt;
     return read && same(*read, place);
@@ -184,6 +197,8 @@ class Carrier {
     for (const Carried& value : carried)
       if (value.is_read_next) all.push_back(first_value(value, loop));
     all.push_back(ir::make_for(std::move(copy)));
+    for (const Carried& value : carried)
+      if (value.is_stored_behind) all.push_back(stored(value, *stores_[value.store]));
     Stmt result = ir::make_block(std::move(all));
     for (const Carried& value : carried)
       result = ir::make_alloc(
@@ -213,14 +228,21 @@ class Carrier {
     Stmt read = rewrite_exprs(body, [&](const Expr& leaf) { return taken(leaf, here, carried); });
     const auto own = std::ranges::find(carried, here, &Carried::store);
     if (own == carried.end()) return read;
-    ir::Store kept = std::get<ir::Store>(read->op), out = kept;
+    ir::Store kept = std::get<ir::Store>(read->op);
+    const Stmt out = stored(*own, kept);
     kept.buffer = own->value;
     kept.indices = {ir::Index(Affine(0))};
     kept.lanes = lanes_of(*own);
     kept.nontemporal = false;
-    out.value = value_of(*own);
+    if (own->is_stored_behind) return ir::make_store(std::move(kept));
+    return ir::make_block({ir::make_store(std::move(kept)), out});
+  }
+
+  // The register to where the store of the loop goes.
+  static Stmt stored(const Carried& value, ir::Store out) {
+    out.value = value_of(value);
     out.origin = {};
-    return ir::make_block({ir::make_store(std::move(kept)), ir::make_store(std::move(out))});
+    return ir::make_store(std::move(out));
   }
 
   // The register has the value of the iteration before up to the store, and that of this one behind

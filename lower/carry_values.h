@@ -9,7 +9,8 @@
 //
 // Of innermost loops whose body is stores alone. Subscripts that differ by constants decide:
 // another store to the buffer that could reach the element leaves it in memory. A load later in the
-// iteration takes the value, too. The element is still stored each time.
+// iteration takes the value, too. The element is still stored each time, but for a sum into one
+// element of a buffer of which the loop reads nothing else: that is stored once, behind the loop.
 #pragma once
 
 #include "ir/loop_program.h"

@@ -333,6 +333,21 @@ class Planner {
     return name;
   }
 
+  // The loop around the innermost one; of a sum that around all innermost loops which add up its
+  // terms. Empty: none.
+  std::string around_innermost(const std::string& statement, const NestPath& path,
+                               bool is_sum) const {
+    const auto is_of_sum = [&](const std::string& name) {
+      const auto& loops = costs_.loops_of(statement);
+      const auto loop = std::ranges::find_if(
+          loops, [&](const OrderLoop* each) { return names_.at(each) == name; });
+      return loop != loops.end() && costs_.is_of_sum(statement, **loop);
+    };
+    for (std::size_t l = path.size() - 1; l-- > 0;)
+      if (!is_sum || !is_of_sum(path[l].name)) return path[l].name;
+    return "";
+  }
+
   // `path`: the loops of the statement as the nest has them.
   void add_cost(const std::string& statement, const NestPath& path,
                 const StatementPrice::Cost& cost) {
@@ -340,8 +355,9 @@ class Planner {
     cycles_[statement] = cost.cycles;
     if (cost.inner == StatementPrice::Inner::Serial) return;
     auto& kind = cost.inner == StatementPrice::Inner::Vector ? plan_.in_vectors : plan_.in_parts;
-    kind[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : "",
-                       cost.cycles, cost.vectors};
+    const bool is_sum = cost.inner == StatementPrice::Inner::Parts;
+    kind[statement] = {path.back().name, around_innermost(statement, path, is_sum), cost.cycles,
+                       cost.serial, cost.vectors};
   }
 };
 

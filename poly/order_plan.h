@@ -22,6 +22,7 @@ struct OrderPlan {
   struct Inner {
     std::string loop, around;  // and the loop outside it; empty: none
     double cycles = 0;         // of the statement
+    double serial = 0;         // the same, where it is not proved
     std::int64_t vectors = 1;  // a turn
   };
   std::map<std::string, Inner> in_vectors = {}, in_parts = {};

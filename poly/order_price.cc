@@ -446,10 +446,11 @@ StatementPrice::Cost StatementPrice::cost(Loops loops, const References& warm) c
     if (extents_.is_box()) trips = std::clamp(average, 1.0, std::max(1.0, trips));
     share = std::min(kMostOfMean, average / std::max(1.0, trips));
   }
-  Cost best{issue_cycles(loops, Inner::Serial), Inner::Serial};
+  const double serial = issue_cycles(loops, Inner::Serial);
+  Cost best{serial, 0, Inner::Serial};
   const auto consider = [&](Inner inner) {
     const double cycles = issue_cycles(loops, inner);
-    if (cycles < best.cycles) best = {cycles, inner};
+    if (cycles < best.cycles) best = {cycles, 0, inner};
   };
   if (!loops.empty() && loops.back().trips > 1) {
     if (!is_chain(loops.back().row)) consider(Inner::Vector);
@@ -464,8 +465,12 @@ StatementPrice::Cost StatementPrice::cost(Loops loops, const References& warm) c
       traffic(loops, held, kUsable * static_cast<double>(machine_.l2.bytes), warm) / kLevel3;
   const double memory =
       traffic(loops, held, kUsable * static_cast<double>(machine_.l3.bytes), warm) / kMemory;
-  best.cycles = share * (std::max({issue, level2, level3, memory}) +
-                         0.1 * (issue + level2 + level3 + memory));
+  const auto all = [&](double core) {
+    return share *
+           (std::max({core, level2, level3, memory}) + 0.1 * (core + level2 + level3 + memory));
+  };
+  best.cycles = all(issue);
+  best.serial = all(serial);
   return best;
 }
 

@@ -45,6 +45,8 @@ class StatementPrice {
   // Whether an iteration of the row's loop, alone, needs what the one before it has made: by the
   // subscripts, so that it is a guess where these are not alike.
   bool is_chain(std::size_t row) const { return is_chain_[row]; }
+  // Whether the row is an iterator of a sum whose terms may come in parts.
+  bool is_of_sum(std::size_t row) const { return can_part_[row]; }
   // With which lanes along the row's loop lie side by side in all that they move in, buffers among
   // it that lie so already; nullopt where one layout of a buffer does not do.
   std::optional<LaneLayouts> layouts_for_lanes(std::size_t row) const;
@@ -54,6 +56,7 @@ class StatementPrice {
   enum class Inner { Serial, Vector, Parts };
   struct Cost {
     double cycles = 0;
+    double serial = 0;  // the same with one iteration of the innermost loop after the other
     Inner inner = Inner::Serial;
     std::int64_t vectors = 1;  // per turn, of vectors
   };

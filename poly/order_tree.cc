@@ -179,7 +179,8 @@ std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
   std::vector<OrderTree> fronts;
   for (std::size_t front = 0; front < band->loops.size(); ++front)
     for (std::size_t other = 0; other < band->loops.size(); ++other) {
-      if (front == other || band->loops[other].coincident) continue;
+      if (front == other || band->loops[front].coincident || band->loops[other].coincident)
+        continue;
       OrderBand changed = *band;
       for (auto& [statement, row] : changed.loops[front].rows)
         row = row + band->loops[other].rows.at(statement);

@@ -63,8 +63,8 @@ OrderTree without_iterator(const OrderTree& tree, const std::string& iterator);
 bool is_innermost(const OrderBand& band);  // its statements have no loops of their own below it
 
 // Wavefronts of a band that holds all statements: one row becomes its sum with another, so that of
-// the other the iterations within a front do not wait for each other. Sums of rows of a permutable
-// band are rows of one.
+// the other the iterations within a front do not wait for each other; none of rows where they do
+// not as it is. Sums of rows of a permutable band are rows of one.
 std::vector<OrderTree> wavefronts_of(const OrderTree& tree);
 
 // The same with any of the rows but the kept one becoming its sum with another: by the number of

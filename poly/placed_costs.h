@@ -51,6 +51,10 @@ class PlacedCosts {
   double iterations(const std::string& statement, const Placed& placed, std::size_t first) const;
   // The longest that a loop is for a statement of its band.
   double longest(const OrderBand& band, const OrderLoop& loop) const;
+  // Whether the loop adds up terms of one element of the statement.
+  bool is_of_sum(const std::string& statement, const OrderLoop& loop) const {
+    return prices_.at(statement).is_of_sum(row_of(statement, &loop));
+  }
   // Whether an iteration of the loop waits for the one before it, in any of its statements.
   bool is_chain(const OrderLoop& loop) const;
   // With which lanes along the loop lie side by side in all that its statements stride over.

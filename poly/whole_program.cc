@@ -31,8 +31,8 @@ using schedule::NestTree;
 constexpr std::size_t kMostProofs = 6;  // of plans, the cheapest first
 constexpr double kMeasuredTiles[] = {0, 8, 16, 32, 64, 128};
 constexpr std::size_t kMeasuredLoops = 3;  // of a band, last in turn
-// The share of a plan's cycles that loops may have which were priced in vectors or parts and could
-// not get them.
+// A plan is slow that takes so much more than it was priced at, as loops cannot be in vectors or
+// sums in parts.
 constexpr double kMostSerial = 0.3;
 
 // The innermost loop of a sum in four vectors of parts, these added up in one, and that in the sum.
@@ -67,10 +67,12 @@ std::vector<schedule::PlannedStep> parts_of(const ir::Program& program,
 }
 
 // By price; of equally cheap ones those with fewer maps first, as skewed rows that gain nothing
-// begin at another place of a line each time; then by name, so that the order is always the same.
+// begin at another place of a line each time; then isl's; then by name, so that the order is always
+// the same.
 void sort_by_price(std::vector<OrderPlan>& plans) {
   std::ranges::sort(plans, {}, [](const OrderPlan& plan) {
-    return std::tuple(plan.cycles, plan.nest.maps.size(), plan.name);
+    return std::tuple(plan.cycles, plan.nest.maps.size(),
+                      plan.nest.tree_by != schedule::Provenance::Isl, plan.name);
   });
 }
 
@@ -102,13 +104,19 @@ class WholeProgram {
 
   std::string text_of(const NestPlan& nest) const { return schedule::print(script_of(nest)); }
 
+  // Where a plan does without some of what it was priced for, those that were priced lower than
+  // what it takes then are tried, too.
   std::optional<NestPlan> first_proved(std::vector<OrderPlan> plans, bool as_isl_says) {
-    std::optional<NestPlan> slow;  // proved, with loops that were to be vectors
+    std::optional<NestPlan> best;
+    std::string name;  // of the best one
+    double cycles = 0;
     plans.resize(std::min(plans.size(), kMostProofs));
     for (OrderPlan& plan : plans) {
+      if (best && cycles <= plan.cycles) break;
       if (!as_isl_says)
         if (auto nest = with_all_at_once(plan)) {
           considered.push_back("taken: " + plan.name);
+          is_slow = false;
           return nest;
         }
       const auto state = replayed(plan.nest);
@@ -118,23 +126,25 @@ class WholeProgram {
         continue;
       }
       if (as_isl_says) return std::move(plan.nest);
-      const double lost = add_all(plan, serial_of(plan, *state));
-      if (lost <= kMostSerial * plan.cycles) {
-        considered.push_back("taken: " + plan.name);
-        return std::move(plan.nest);
-      }
-      considered.push_back("proved, but not its vectors: " + plan.name);
-      if (!slow) slow = std::move(plan.nest);
+      const double more = add_all(plan, serial_of(plan, *state));
+      if (more > 0)
+        considered.push_back("proved, but not all of its vectors, " +
+                             cycles_text(plan.cycles + more) + ": " + plan.name);
+      if (best && cycles <= plan.cycles + more) continue;
+      best = std::move(plan.nest);
+      name = plan.name;
+      cycles = plan.cycles + more;
+      is_slow = more > kMostSerial * plan.cycles;
     }
-    is_slow = slow.has_value();
-    return slow;
+    if (best) considered.push_back("taken: " + name);
+    return best;
   }
 
  private:
   struct Parts {  // of a sum
     std::vector<schedule::PlannedStep> steps;
     std::vector<std::string> reassociated;
-    double cycles = 0;
+    double more = 0;  // cycles, where it stays a chain
   };
 
   const std::shared_ptr<const ir::Program> program_;
@@ -169,18 +179,22 @@ class WholeProgram {
     return std::move(plan.nest);
   }
 
-  // Adds what the plan was priced for; returns the cycles of statements that have to do without it.
+  // Adds what the plan was priced for; returns how many cycles more it takes where statements have
+  // to do without it.
   // `serial`: statements whose innermost loops cannot be vectors.
   double add_all(OrderPlan& plan, const std::vector<std::string>& serial) {
     set_vectors(plan, serial);
     add_jams(plan);
     add_recurrent_rows(plan);
     widen(plan, serial);
-    double lost = add_parts(plan);
+    double more = add_parts(plan);
     if (!plan.last_steps.empty()) add(plan.nest, plan.last_steps, {});
     if (!plan.for_threads.empty()) add(plan.nest, plan.for_threads, {});
-    for (const std::string& statement : serial) lost += plan.in_vectors.at(statement).cycles;
-    return lost > kMostSerial * plan.cycles && add_cuts(plan, serial) ? 0 : lost;
+    for (const std::string& statement : serial) {
+      const OrderPlan::Inner& inner = plan.in_vectors.at(statement);
+      more += inner.serial - inner.cycles;
+    }
+    return more > kMostSerial * plan.cycles && add_cuts(plan, serial) ? 0 : more;
   }
 
   // Adds the steps if they are accepted; else the plan stays as it is.
@@ -294,14 +308,14 @@ class WholeProgram {
       take(plan.nest, std::move(wide), "several vectors per turn");
   }
 
-  // Adds the steps that part sums; returns the cycles of those that stay chains. All of them are
-  // proved at once, and one by one where that is refused.
+  // Adds the steps that part sums; returns how many cycles more those take that stay chains. All of
+  // them are proved at once, and one by one where that is refused.
   double add_parts(OrderPlan& plan) {
     std::vector<Parts> all;
     Parts together;
     for (const auto& [statement, inner] : plan.in_parts) {
       const ir::Statement& sum = program_->statement(statement);
-      Parts parts{parts_of(*program_, sum, inner), sum.reductions, inner.cycles};
+      Parts parts{parts_of(*program_, sum, inner), sum.reductions, inner.serial - inner.cycles};
       parts.reassociated.push_back(inner.loop);  // the lanes of its parts are added up by that name
       std::ranges::copy(parts.steps, std::back_inserter(together.steps));
       std::ranges::copy(parts.reassociated, std::back_inserter(together.reassociated));
@@ -310,10 +324,10 @@ class WholeProgram {
     if (all.empty() ||
         (all.size() > 1 && add(plan.nest, std::move(together.steps), together.reassociated)))
       return 0;
-    double lost = 0;
+    double more = 0;
     for (Parts& parts : all)
-      if (!add(plan.nest, std::move(parts.steps), parts.reassociated)) lost += parts.cycles;
-    return lost;
+      if (!add(plan.nest, std::move(parts.steps), parts.reassociated)) more += parts.more;
+    return more;
   }
 
   bool add_cuts(OrderPlan& plan, const std::vector<std::string>& serial) {
@@ -359,6 +373,11 @@ std::vector<OrderPlan> plans_of_attempts(const ir::Program& program,
                       std::back_inserter(plans));
   if (auto plan = plan_of_rows_ahead(program, machine)) plans.push_back(*std::move(plan));
   std::vector<OrderAttempt> written = {{"as written", order_as_written(program, reference)}};
+  for (OrderPlan& plan :
+       plans_of(program, reference, written[0].name, written[0].tree, machine, keep_order)) {
+    say_by_model(plan);
+    plans.push_back(std::move(plan));
+  }
   for (const std::vector<OrderAttempt>& all : {attempts, written})
     for (const OrderAttempt& attempt : all)
       if (auto plan = plan_of_outer_lanes(program, reference, attempt.name, attempt.tree, machine))
