@@ -173,11 +173,13 @@ class Carrier {
     return false;
   }
 
-  // Whether nothing but this place of the buffer is read.
+  // Whether all that is read of the buffer is this place, or surely another one.
   bool only_reads(const Place& place) const {
     return std::ranges::all_of(stores_, [&](const ir::Store* store) {
       return std::ranges::all_of(ir::loads_of(store->value), [&](const ir::Load* load) {
-        return load->buffer != place.buffer || is_at(*load, place);
+        if (load->buffer != place.buffer || is_at(*load, place)) return true;
+        const auto other = place_of(*load);
+        return other && are_apart(*other, place);
       });
     });
   }

@@ -10,7 +10,7 @@
 // Of innermost loops whose body is stores alone. Subscripts that differ by constants decide:
 // another store to the buffer that could reach the element leaves it in memory. A load later in the
 // iteration takes the value, too. The element is still stored each time, but for a sum into one
-// element of a buffer of which the loop reads nothing else: that is stored once, behind the loop.
+// element that nothing else of the loop may read: that is stored once, behind it.
 #pragma once
 
 #include "ir/loop_program.h"
