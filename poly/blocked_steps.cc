@@ -228,7 +228,7 @@ class BlockedStepsPlanner {
       add(part, within_tile(lane()), schedule::Vectors{blocks_.tile.vectors});
     }
     for (const StepPart& part : of(p).near)
-      if (part.bound == p.lane) add(part.statement, lane(), panel);
+      if (part.has_panels_of_lanes) add(part.statement, lane(), panel);
     for (const StepPart& part : of(p).mid)
       add(part.statement, bounded(p, part), schedule::Elements{blocks_.panels});
   }
@@ -295,13 +295,13 @@ class BlockedStepsPlanner {
       plan_.in_vectors.erase(priced);
     }
     std::vector<NestTree> parts;
-    for (const auto& [part, bound] : of(p).near) {
+    for (const auto& [part, bound, has_panels] : of(p).near) {
       NestPath path{{loop.name, loop.kind}};
-      if (bound == p.lane) path = {{tiles_of(loop.name)}, {within_tile(loop.name), loop.kind}};
+      if (has_panels) path = {{tiles_of(loop.name)}, {within_tile(loop.name), loop.kind}};
       if (inner) {
         OrderPlan::Inner& own = plan_.in_vectors[part] = *inner;
         own.loop = path.back().name;
-        if (bound == p.lane) own.vectors = 1;
+        if (has_panels) own.vectors = 1;
       }
       parts.push_back(schedule::nest_path(path, schedule::nest_statement(part)));
     }

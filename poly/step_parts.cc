@@ -1,6 +1,7 @@
 #include "poly/step_parts.h"
 
 #include <algorithm>
+#include <map>
 
 namespace polyte::poly {
 namespace {
@@ -13,7 +14,8 @@ class Cutter {
 
   StepParts run() {
     const std::string& sum = product_.sum->name;
-    if (product_.has_steps_around && product_.is_bounded_twice)
+    for (const std::string& it : product_.sum->iterators) loops_[sum][it] = it;
+    if (product_.is_bounded_twice)
       cut_twice(sum);
     else
       cut_once(sum, product_.bound);
@@ -25,25 +27,42 @@ class Cutter {
   const schedule::State& reference_;
   const std::int64_t panel_, block_;
   StepParts parts_ = {};
+  std::map<std::string, std::map<std::string, std::string>> loops_ = {};  // of parts, by iterator
 
-  // Of the blocks of steps of this size, the own one is cut off. `it`: the iterator whose loop is
-  // cut, or the `part` of it that an earlier cut has left. Returns the names of both statements.
+  std::ptrdiff_t place_of(const std::string& it) const {
+    const auto& iterators = product_.sum->iterators;
+    return std::ranges::find(iterators, it) - iterators.begin();
+  }
+  // The inner one of the steps and what they stay below: its loop is cut at values of the other.
+  const std::string& cut_iterator(const std::string& bound) const {
+    return place_of(product_.step) > place_of(bound) ? product_.step : bound;
+  }
+
+  // Of the blocks of steps of this size, that of the element is cut off. `bound`: the row or lane
+  // that the steps stay below. Returns the names of both statements.
   struct Cut {
     std::string own, other;
   };
-  Cut cut(const std::string& statement, const std::string& it, const std::string& part,
-          std::int64_t size, const std::string& own, const std::string& other) {
-    const auto block_of = [&](const std::string& iterator) {
-      return ir::floor_div(ir::Affine::symbol(iterator), size) * size;
-    };
-    const schedule::LoopName loop{statement, part.empty() ? it : it + "." + part};
+  Cut cut(const std::string& statement, const std::string& bound, std::int64_t size,
+          const std::string& own, const std::string& other) {
+    const std::string it = cut_iterator(bound);
+    const bool is_of_steps = it == product_.step;
+    const auto loops = loops_.at(statement);
+    const std::string& loop = loops.at(it);
+    if (loop == it) part_from_others(it);
+    const ir::Affine block =
+        ir::floor_div(ir::Affine::symbol(loops.at(is_of_steps ? bound : product_.step)), size) *
+        size;
     const std::string own_loop = it + "." + own, other_loop = it + "." + other;
-    if (part.empty()) part_from_others(it);
-    if (product_.has_steps_around)
-      parts_.cuts.push_back({loop, block_of(product_.step) + size, own_loop, other_loop});
+    if (is_of_steps)
+      parts_.cuts.push_back({{statement, loop}, block, other_loop, own_loop});
     else
-      parts_.cuts.push_back({loop, block_of(product_.bound), other_loop, own_loop});
-    return {statement + "." + own, statement + "." + other};
+      parts_.cuts.push_back({{statement, loop}, block + size, own_loop, other_loop});
+    const Cut names{statement + "." + own, statement + "." + other};
+    loops_[names.own] = loops_[names.other] = loops;
+    loops_[names.own][it] = own_loop;
+    loops_[names.other][it] = other_loop;
+    return names;
   }
 
   // A loop of a region may hold other statements, too.
@@ -58,35 +77,39 @@ class Cutter {
       parts_.apart.push_back({sum, it});
   }
 
-  // `it`: the row or lane that the steps of the statement stay below.
-  void cut_once(const std::string& statement, const std::string& it) {
-    const std::string& loop = product_.has_steps_around ? it : product_.step;
+  void add_near(const std::string& statement, const std::string& bound) {
+    const bool is_by_lane =
+        bound == product_.lane ||
+        (product_.is_bounded_twice && cut_iterator(product_.lane) == product_.step);
+    parts_.near.push_back({statement, bound, is_by_lane});
+  }
+
+  void cut_once(const std::string& statement, const std::string& bound) {
     if (panel_ == block_) {
-      const Cut own = cut(statement, loop, "", panel_, "near", "far");
-      parts_.near.push_back({own.own, it});
+      const Cut own = cut(statement, bound, panel_, "near", "far");
+      add_near(own.own, bound);
       parts_.far = own.other;
       return;
     }
-    const Cut panel = cut(statement, loop, "", panel_, "near", "before");
-    const Cut block = cut(panel.other, loop, "before", block_, "mid", "far");
-    parts_.near.push_back({panel.own, it});
-    parts_.mid.push_back({block.own, it});
+    const Cut panel = cut(statement, bound, panel_, "near", "before");
+    const Cut block = cut(panel.other, bound, block_, "mid", "far");
+    add_near(panel.own, bound);
+    parts_.mid.push_back({block.own, bound});
     parts_.far = block.other;
   }
 
-  // The outer of the element's loops is cut first, so that each cut is of one statement's loop.
+  // The outer loop is cut first, so that each cut is of one statement's loop.
   void cut_twice(const std::string& statement) {
-    const auto& iterators = product_.sum->iterators;
     const bool is_row_outside =
-        std::ranges::find(iterators, product_.row) < std::ranges::find(iterators, product_.lane);
+        place_of(cut_iterator(product_.row)) < place_of(cut_iterator(product_.lane));
     const std::string& outer = is_row_outside ? product_.row : product_.lane;
     const std::string& inner = is_row_outside ? product_.lane : product_.row;
-    const Cut own = cut(statement, outer, "", panel_, "near", "rest");
-    parts_.near.push_back({own.own, outer});
+    const Cut own = cut(statement, outer, panel_, "near", "rest");
+    add_near(own.own, outer);
     if (panel_ == block_) return cut_once(own.other, inner);
-    const Cut rest = cut(own.other, outer, "rest", block_, "mid", "far");
-    const Cut in_block = cut(rest.own, inner, "", panel_, "near", "mid");
-    parts_.near.push_back({in_block.own, inner});
+    const Cut rest = cut(own.other, outer, block_, "mid", "far");
+    const Cut in_block = cut(rest.own, inner, panel_, "near", "mid");
+    add_near(in_block.own, inner);
     parts_.mid.push_back({in_block.other, outer});
     cut_once(rest.other, inner);
   }

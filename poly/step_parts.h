@@ -16,6 +16,8 @@ namespace polyte::poly {
 struct StepPart {
   std::string statement;
   std::string bound;  // the row or the lane: it is in the panel, or the block, of the step
+  // Near steps: its lanes are those of a panel, or said panel by panel.
+  bool has_panels_of_lanes = false;
 };
 
 struct StepParts {
@@ -28,15 +30,13 @@ struct StepParts {
   std::vector<std::string> tiled() const;  // far, then mid
 };
 
-// In panels of so many steps, so many of them to a block. If the steps are a reduction, that is
-// cut, at its element's panel:
+// In panels of so many steps, so many of them to a block. Of the loops of the steps and of what
+// they stay below the inner one is cut, at the panel of the other:
 //
 //   S: A[i, j] -= A[i, k] * A[k, j] for k in 0..j     S.near: k//24 == j//24   S.far: k//24 < j//24
 //
-// If they are a loop around, the element's loops are cut, at the end of the step's panel. Steps
-// that stay below both the row and the lane are near in the panel's rows, and in its lanes of the
-// other rows.
-// `reference` is of the Program, and says what shares a loop.
+// Steps that stay below both the row and the lane are near in the panel's rows, and in its lanes of
+// the other rows. `reference` is of the Program, and says what shares a loop.
 StepParts parts_of_steps(const Product& product, const schedule::State& reference,
                          std::int64_t steps, std::int64_t panels);
 

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "poly/product_subscripts.h"
-#include "support/is_among.h"
 
 namespace polyte::poly {
 
@@ -53,7 +52,6 @@ std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band)
       product.step = *row, product.roles.step = l, found |= 4;
   }
   if (found != 7 || !find_lanes(product)) return std::nullopt;
-  product.has_steps_around = !is_among(product.step, s.reductions);
   // Steps stay below the row or the lane, as those of a recurrence do: A[i, k] with k < i is
   // finished.
   for (const std::string& it : {product.row, product.lane})

@@ -24,7 +24,6 @@ struct Product {
   // The one of row and lane that its steps stay below; where that is both, the lane.
   std::string bound = {};
   bool is_bounded_twice = false;
-  bool has_steps_around = false;  // a region's loop, not a reduction of the sum
   // Of the diagonal: -1 lanes below rows, 1 rows up to lanes, 0 both.
   int side = 0;
   Roles roles = {};

@@ -85,6 +85,15 @@ constexpr const char* kRightCholesky = R"(program cholesky(N)
     S2: A[i, j] -= A[i, k] * A[j, k]   for i in k+1..N, j in k+1..i+1
 )";
 
+// Steps within a column.
+constexpr const char* kGaxpy = R"(program lu(N)
+  inout A: f64[N, N]
+  loop j in 0..N
+    loop k in 0..j
+      S1: A[i, j] -= A[i, k] * A[k, j]   for i in k+1..N
+    S0: A[i, j] = A[i, j] / A[j, j]      for i in j+1..N
+)";
+
 constexpr const char* kAverages = R"(program averages(T, N)
   inout A: f64[N]
   inout B: f64[N]
@@ -244,6 +253,14 @@ TEST_CASE("drawn factorisations with the steps around are proved and right, most
     in_blocks += has(script, "cut S1:") && has(script, "in register updates");
   }
   CHECK(in_blocks > 5);
+}
+
+TEST_CASE("steps within a column are cut at its panel, rows at that of the step") {
+  const std::string script = planned(kGaxpy, {{"N", 400}}, {{"N", 131}});
+  CAPTURE(script);
+  CHECK(has(script, "cut S1:k at 24*(j//24) as k.rest, k.near"));
+  CHECK(has(script, "cut S1.rest.far:i at 24*(k.far//24) + 24 as i.near, i.before"));
+  CHECK(has(script, "stage A at S1.rest.far.before.far:"));
 }
 
 TEST_CASE("threads share the rows of steps around, too") {
