@@ -49,11 +49,15 @@ struct Attempt {
   // For Programs with triangles: in boxes there are none to keep, and where regions are one
   // permutable band of all statements already, nothing is left to find.
   bool is_for_triangles = false;
+  // Terms of float sums in any order, which the contract has to allow: of Programs with a region
+  // that runs downwards, where the first terms of a sum are the last to be known.
+  bool is_reassociated = false;
 };
 constexpr Attempt kAttempts[] = {
     {"fused", Gist::All, false, false, false, 60'000, false, false},
     {"triangles kept, serial components", Gist::None, true, true, false, 100'000, false, false,
      false, true},
+    {"sums in any order", Gist::None, true, true, false, 100'000, false, false, false, true, true},
     {"triangles kept", Gist::Box, false, false, false, 60'000, false, true},
     {"serial components", Gist::All, false, true, false, 60'000, false, true},
     {"regions as written", Gist::None, true, true, false, 200'000, true, false, true},
@@ -85,9 +89,11 @@ isl::union_map as_union(isl::map map) { return isl::manage(isl_union_map_from_ma
 // every other.
 class Relations {
  public:
-  Relations(IslContext& context, const ir::Program& program)
+  // `reassociated`: reductions whose terms may come in any order.
+  Relations(IslContext& context, const ir::Program& program,
+            const std::set<std::string>& reassociated = {})
       : context_(context),
-        state_(schedule::reference_state(std::make_shared<const ir::Program>(program))),
+        state_(state_of(program, reassociated)),
         model_(schedule::make_model(context, state_)) {
     domain_ = isl::manage(isl_union_set_empty(isl_space_params_alloc(context.get().get(), 0)));
     for (const IslStatement& s : model_.statements) {
@@ -192,6 +198,15 @@ class Relations {
   // None in a Program with regions, where the order ties them already.
   std::optional<isl::union_map> same_reads_;
 
+  static schedule::State state_of(const ir::Program& program,
+                                  const std::set<std::string>& reassociated) {
+    schedule::State state = schedule::reference_state(std::make_shared<const ir::Program>(program));
+    if (reassociated.empty()) return state;
+    state.contract = schedule::Contract::Reassoc;
+    state.reassociable = reassociated;
+    return state;
+  }
+
   static void add_times(const OrderTree& tree, std::vector<ir::Affine> around,
                         std::map<std::string, std::vector<ir::Affine>>& times) {
     if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) {
@@ -289,19 +304,22 @@ isl::schedule run_isl(IslContext& context, const isl::schedule_constraints& cons
 
 class Attempts {
  public:
-  explicit Attempts(const ir::Program& program) : program_(program) {}
+  Attempts(const ir::Program& program, bool keep_order)
+      : program_(program), keep_order_(keep_order) {}
 
   InstanceOrders run() {
     for (const Attempt& attempt : kAttempts) {
       if (attempt.is_for_triangles && has_regions() && !has_triangles() && has_one_band()) continue;
       if (attempt.only_after_failure && !result_.found.empty()) continue;
       if (attempt.is_hard && !result_.given_up.empty()) continue;
+      if (attempt.is_reassociated && (keep_order_ || float_reductions().empty())) continue;
       auto tree = try_one(attempt);
       if (!tree) {
         result_.lost.push_back(std::string(attempt.name) + ": " + tree.error().reason);
         continue;
       }
-      keep({attempt.name, *tree});
+      keep({attempt.name, *tree, true,
+            attempt.is_reassociated ? float_reductions() : std::set<std::string>()});
     }
     for (const OrderAttempt& found : std::vector<OrderAttempt>(result_.found)) add_pushed(found);
     return std::move(result_);
@@ -309,9 +327,10 @@ class Attempts {
 
  private:
   const ir::Program& program_;
+  const bool keep_order_;
   IslContext context_;
   // After the context: their isl objects go first.
-  std::optional<Relations> with_numbers_, with_parameters_;
+  std::optional<Relations> with_numbers_, with_parameters_, reassociated_;
   InstanceOrders result_;
 
   void keep(const OrderAttempt& attempt) {
@@ -344,13 +363,30 @@ class Attempts {
     }
   }
 
-  const Relations& relations(bool sizes_are_parameters) {
-    std::optional<Relations>& kept = sizes_are_parameters ? with_parameters_ : with_numbers_;
+  const Relations& relations(bool sizes_are_parameters, bool is_reassociated = false) {
+    std::optional<Relations>& kept = is_reassociated        ? reassociated_
+                                     : sizes_are_parameters ? with_parameters_
+                                                            : with_numbers_;
     if (!kept) {
       context_.limit(0);
-      kept.emplace(context_, sizes_are_parameters ? with_sizes_as_parameters(program_) : program_);
+      kept.emplace(context_, sizes_are_parameters ? with_sizes_as_parameters(program_) : program_,
+                   is_reassociated ? float_reductions() : std::set<std::string>());
     }
     return *kept;
+  }
+
+  // Reductions of sums in regions that run downwards, if the order of their terms decides bits.
+  std::set<std::string> float_reductions() const {
+    std::set<std::string> found;
+    for (const ir::Item& item : program_.order) {
+      const auto* region = std::get_if<ir::Region>(&item);
+      if (!region || region->step > 0) continue;
+      for (const std::size_t s : ir::statements_in(region->body))
+        if (const ir::Statement& sum = program_.statements[s];
+            sum.combiner != ir::Combiner::None && !schedule::is_reorderable(sum))
+          found.insert(sum.reductions.begin(), sum.reductions.end());
+    }
+    return found;
   }
 
   bool has_regions() const {
@@ -397,7 +433,7 @@ class Attempts {
       result_.given_up.push_back(std::string(attempt.name) + ": " + reason);
       return Decline{reason};
     };
-    const Relations& known = relations(attempt.sizes_are_parameters);
+    const Relations& known = relations(attempt.sizes_are_parameters, attempt.is_reassociated);
     if (attempt.inside_regions && !has_regions()) return Decline{"no ordered region"};
     const std::uint64_t quota = quota_of(attempt, known.model());
     try {
@@ -452,8 +488,8 @@ class Attempts {
 
 }  // namespace
 
-InstanceOrders instance_orders(const ir::Program& program) {
-  Attempts attempts(program);
+InstanceOrders instance_orders(const ir::Program& program, bool keep_order) {
+  Attempts attempts(program, keep_order);
   return attempts.run();
 }
 

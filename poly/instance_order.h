@@ -14,6 +14,8 @@
 // polyhedral parallelizer and locality optimizer" (permutable bands).
 #pragma once
 
+#include <set>
+
 #include "poly/order_tree.h"
 
 namespace polyte::poly {
@@ -22,6 +24,8 @@ struct OrderAttempt {
   std::string name;
   OrderTree tree;
   bool is_isls = true;  // false: made of one of isl's (pushed_sums.h)
+  // Reductions whose terms change places: the contract has to name them.
+  std::set<std::string> reassociated = {};
 };
 
 struct InstanceOrders {
@@ -31,6 +35,7 @@ struct InstanceOrders {
   std::vector<std::string> given_up;
 };
 
-InstanceOrders instance_orders(const ir::Program& program);
+// `keep_order`: of terms of sums, in all attempts.
+InstanceOrders instance_orders(const ir::Program& program, bool keep_order = true);
 
 }  // namespace polyte::poly

@@ -50,19 +50,33 @@ class Cutter {
     const auto loops = loops_.at(statement);
     const std::string& loop = loops.at(it);
     if (loop == it) part_from_others(it);
-    const ir::Affine block =
-        ir::floor_div(ir::Affine::symbol(loops.at(is_of_steps ? bound : product_.step)), size) *
-        size;
     const std::string own_loop = it + "." + own, other_loop = it + "." + other;
-    if (is_of_steps)
-      parts_.cuts.push_back({{statement, loop}, block, other_loop, own_loop});
-    else
-      parts_.cuts.push_back({{statement, loop}, block + size, own_loop, other_loop});
+    // The first step of the other's block; where all is counted downwards, minus that.
+    const std::string& of = loops.at(is_of_steps ? bound : product_.step);
+    const int sign = product_.is_mirrored ? -1 : 1;
+    const ir::Affine counted =
+        ir::Affine::symbol(of) * (sign * step_of(is_of_steps ? bound : product_.step));
+    const ir::Affine block = ir::floor_div(counted, size) * size * sign;
+    // The own block lies behind the cut, but for elements in the order of their steps.
+    const bool is_own_first = is_of_steps == product_.is_mirrored;
+    const ir::Affine at = is_of_steps            ? block + (product_.is_mirrored ? 1 : 0)
+                          : product_.is_mirrored ? block - size + 1
+                                                 : block + size;
+    parts_.cuts.push_back({{statement, loop},
+                           at,
+                           is_own_first ? own_loop : other_loop,
+                           is_own_first ? other_loop : own_loop});
     const Cut names{statement + "." + own, statement + "." + other};
     loops_[names.own] = loops_[names.other] = loops;
     loops_[names.own][it] = own_loop;
     loops_[names.other][it] = other_loop;
     return names;
+  }
+
+  // 1, or -1 where the loop of the iterator counts it downwards, as a region's may.
+  std::int64_t step_of(const std::string& it) const {
+    const auto& rows = reference_.at(product_.sum->name).rows;
+    return std::ranges::find(rows, it, &schedule::LoopRow::loop)->value.coefficient(it);
   }
 
   // A loop of a region may hold other statements, too.

@@ -1,6 +1,7 @@
 #include "poly/step_products.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "poly/product_subscripts.h"
@@ -41,9 +42,12 @@ std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band)
   product.row = element[0], product.lane = element[1];
   // Each of the three loops is the row, the lane or the step: one bit per role.
   int found = 0;
+  std::map<std::string, bool> runs_down;
   for (std::size_t l = 0; l < 3; ++l) {
-    const auto row = band.loops[l].rows.at(s.name).as_symbol();
+    const ir::Affine& value = band.loops[l].rows.at(s.name);
+    const auto down = (value * -1).as_symbol(), row = down ? down : value.as_symbol();
     if (!row) return std::nullopt;
+    runs_down[*row] = down.has_value();
     if (*row == product.row)
       product.roles.row = l, found |= 1;
     else if (*row == product.lane)
@@ -53,12 +57,16 @@ std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band)
   }
   if (found != 7 || !find_lanes(product)) return std::nullopt;
   // Steps stay below the row or the lane, as those of a recurrence do: A[i, k] with k < i is
-  // finished.
-  for (const std::string& it : {product.row, product.lane})
-    if (least_above(s, it, product.step)) {
-      product.is_bounded_twice = !product.bound.empty();
-      product.bound = it;
-    }
+  // finished. Lanes lie upwards.
+  product.is_mirrored = runs_down[product.step];
+  if (runs_down[product.lane]) return std::nullopt;
+  for (const std::string& it : {product.row, product.lane}) {
+    if (runs_down[it] != product.is_mirrored) continue;
+    if (product.is_mirrored ? !least_above(s, product.step, it) : !least_above(s, it, product.step))
+      continue;
+    product.is_bounded_twice = !product.bound.empty();
+    product.bound = it;
+  }
   if (product.bound.empty()) return std::nullopt;
   if (least_above(s, product.row, product.lane)) product.side = -1;
   if (least_above(s, product.lane, product.row)) product.side = 1;

@@ -24,6 +24,8 @@ struct Product {
   // The one of row and lane that its steps stay below; where that is both, the lane.
   std::string bound = {};
   bool is_bounded_twice = false;
+  // The band counts its steps and what they stay below downwards: from the last row to the first.
+  bool is_mirrored = false;
   // Of the diagonal: -1 lanes below rows, 1 rows up to lanes, 0 both.
   int side = 0;
   Roles roles = {};

@@ -16,6 +16,7 @@
 #include "poly/outer_lanes.h"
 #include "poly/recurrent_rows.h"
 #include "poly/rows_ahead.h"
+#include "poly/step_products.h"
 #include "schedule/proof/prover.h"
 #include "schedule/script/nest_writer.h"
 #include "schedule/script/replay.h"
@@ -342,16 +343,25 @@ class WholeProgram {
   }
 };
 
-// The plans of an attempt, in blocks of steps and otherwise.
+// The plans of an attempt, in blocks of steps and otherwise; where terms change places, which is
+// for blocks from the last step to the first, these alone.
 std::vector<OrderPlan> plans_of_attempt(const ir::Program& program,
                                         const schedule::State& reference, const Machine& machine,
                                         const OrderAttempt& attempt, bool keep_order) {
-  std::vector<OrderPlan> plans =
-      plans_of(program, reference, attempt.name, attempt.tree, machine, keep_order);
+  std::vector<OrderPlan> plans;
+  if (attempt.reassociated.empty()) {
+    plans = plans_of(program, reference, attempt.name, attempt.tree, machine, keep_order);
+  } else {
+    const OrderBand* band = band_of_steps(program, attempt.tree);
+    if (!band || !products_of(program, *band).front().is_mirrored) return {};
+  }
   std::ranges::move(
       plans_in_blocks(program, reference, attempt.name, attempt.tree, machine, keep_order),
       std::back_inserter(plans));
-  if (!attempt.is_isls) std::ranges::for_each(plans, say_by_model);
+  for (OrderPlan& plan : plans) {
+    if (!attempt.is_isls) say_by_model(plan);
+    plan.nest.reassociated.insert(attempt.reassociated.begin(), attempt.reassociated.end());
+  }
   return plans;
 }
 
@@ -409,7 +419,8 @@ Result<NestSchedule> schedule_whole_program(const ir::Program& program,
                                             const schedule::State& reference,
                                             const Machine& machine,
                                             const StrategyOptions& options) {
-  const InstanceOrders orders = instance_orders(program);
+  const InstanceOrders orders =
+      instance_orders(program, options.keep_order || options.affine_core_only);
   std::vector<OrderPlan> plans;
   if (!options.affine_core_only)
     plans = plans_of_attempts(program, reference, machine, orders.found, options.keep_order);

@@ -94,6 +94,22 @@ constexpr const char* kGaxpy = R"(program lu(N)
     S0: A[i, j] = A[i, j] / A[j, j]      for i in j+1..N
 )";
 
+// From the last row to the first: steps within the rows, and around them.
+constexpr const char* kFromLast = R"(program back(N)
+  in    U: i32[N, N]
+  inout X: i32[N, 60]
+  loop i in 0..N step -1
+    S: X[i, j] -= U[i, k] * X[k, j]    for k in i+1..N
+    D: X[i, j] = X[i, j] * U[i, i]
+)";
+constexpr const char* kFromLastAround = R"(program back(N)
+  in    U: i32[N, N]
+  inout X: i32[N, 60]
+  loop k in 0..N step -1
+    D: X[k, j] = X[k, j] * U[k, k]
+    S: X[i, j] -= U[i, k] * X[k, j]    for i in 0..k
+)";
+
 constexpr const char* kAverages = R"(program averages(T, N)
   inout A: f64[N]
   inout B: f64[N]
@@ -261,6 +277,29 @@ TEST_CASE("steps within a column are cut at its panel, rows at that of the step"
   CHECK(has(script, "cut S1:k at 24*(j//24) as k.rest, k.near"));
   CHECK(has(script, "cut S1.rest.far:i at 24*(k.far//24) + 24 as i.near, i.before"));
   CHECK(has(script, "stage A at S1.rest.far.before.far:"));
+}
+
+TEST_CASE("steps from the last to the first come in blocks; their sums in another order") {
+  for (const char* text : {kFromLast, kFromLastAround}) {
+    const std::string script = planned(text, {{"N", 400}}, {{"N", 131}});
+    CAPTURE(script);
+    CHECK(has(script, text == kFromLast ? "cut S:k at " : "cut S:i at "));
+    CHECK(has(script, "stage X at S.before.far:"));
+  }
+  std::string floats = kFromLast;
+  for (std::size_t at; (at = floats.find("i32")) != std::string::npos;)
+    floats.replace(at, 3, "f64");
+  const auto program = schedule::bound_program(floats, {{"N", 400}});
+  for (const bool keep_order : {false, true}) {
+    const auto script = auto_schedule(*program, one_core(), {.keep_order = keep_order});
+    REQUIRE(static_cast<bool>(script));
+    const std::string printed = schedule::print(*script);
+    CAPTURE(printed);
+    CHECK(has(printed, "reassoc k") == !keep_order);
+    CHECK(has(printed, "stage X at S.before.far:") == !keep_order);
+    CHECK(static_cast<bool>(
+        schedule::replay(program, *script, one_core(), {schedule::ProofLevel::Full, {}})));
+  }
 }
 
 TEST_CASE("threads share the rows of steps around, too") {
