@@ -17,6 +17,8 @@ constexpr double kBeside = 0.25;  // of loads and stores, beside arithmetic
 // Instructions of a tile that stay near, and beyond.
 constexpr double kMostInTile = 64, kLongTile = 1.25;
 constexpr double kStartThreads = 5000;
+constexpr int kSamples = 1000;  // of a domain
+constexpr std::array<double, 8> kRoots = {2, 3, 5, 7, 11, 13, 17, 19};
 // Lines a page or more apart are fetched by no prefetcher: what is left of the latency of the
 // second cache and of what is beyond, where many are on their way at once.
 constexpr double kPage = 4096, kPageFromL2 = 2, kPageFromL3 = 10;
@@ -103,14 +105,44 @@ class Pricer {
     return product;
   }
 
+  // Instances: of the box of the iterators, or, where bounds join several of these, as triangles
+  // and the parts of a cut do, the share of it that a sample finds.
   double points() const {
     double product = 1;
-    for (const auto& [iterator, range] : schedule::iterator_ranges(state_, s_))
-      if (std::ranges::find(s_.body.iterators, iterator) != s_.body.iterators.end())
-        product *= range.min && range.max
-                       ? static_cast<double>(std::max<std::int64_t>(1, *range.max - *range.min + 1))
-                       : kOpenSize;
-    return product;
+    std::vector<std::pair<std::string, ir::Interval>> box;
+    for (const auto& [iterator, range] : schedule::iterator_ranges(state_, s_)) {
+      if (std::ranges::find(s_.body.iterators, iterator) == s_.body.iterators.end()) continue;
+      box.emplace_back(iterator, range);
+      product *= range.min && range.max
+                     ? static_cast<double>(std::max<std::int64_t>(1, *range.max - *range.min + 1))
+                     : kOpenSize;
+    }
+    return product * share_of(box);
+  }
+
+  double share_of(const std::vector<std::pair<std::string, ir::Interval>>& box) const {
+    std::vector<ir::Constraint> joining;
+    for (const ir::Constraint& c : s_.body.domain) {
+      const auto uses = [&](const auto& each) { return c.expr.uses(each.first); };
+      if (std::ranges::count_if(box, uses) > 1) joining.push_back(c);
+    }
+    const bool is_known = std::ranges::all_of(
+        box, [](const auto& each) { return each.second.min && each.second.max; });
+    if (joining.empty() || !is_known) return 1;
+    int inside = 0;
+    ir::Values values;
+    for (int i = 0; i < kSamples; ++i) {
+      // Weyl's sequence: multiples of irrational numbers, a root for each iterator.
+      for (std::size_t d = 0; d < box.size(); ++d) {
+        const double at = std::fmod((i + 1) * std::sqrt(kRoots.at(d % kRoots.size())), 1);
+        const auto& [min, max] = box[d].second;
+        values[box[d].first] =
+            *min + static_cast<std::int64_t>(at * static_cast<double>(*max - *min + 1));
+      }
+      inside += std::ranges::all_of(joining,
+                                    [&](const ir::Constraint& c) { return ir::holds(c, values); });
+    }
+    return std::max(1, inside) / static_cast<double>(kSamples);
   }
 
   // Over the loops, by the State's inverse: `moves` by dimension, and `strides` in elements of

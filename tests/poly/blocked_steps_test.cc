@@ -3,6 +3,7 @@
 #include <random>
 
 #include "poly/auto_schedule.h"
+#include "poly/state_price.h"
 #include "tests/poly/checked_script.h"
 
 namespace polyte::poly {
@@ -308,6 +309,19 @@ TEST_CASE("threads share the rows of steps around, too") {
   CHECK(has(script,
             "par i.o > j.o > i.i.o > j.i.o > k.i > i.i.i > <j.i.i> > S1.rest.far.before.far"));
   CHECK(has(script, "i.o.below"));
+}
+
+TEST_CASE("the price of a finished schedule counts the instances of parts that are cut") {
+  const auto program = schedule::bound_program(kByRows, {{"N", 400}});
+  const auto script = auto_schedule(*program, one_core(), {.keep_order = true});
+  REQUIRE(static_cast<bool>(script));
+  const auto state =
+      schedule::replay(program, *script, one_core(), {schedule::ProofLevel::Off, {}});
+  REQUIRE(static_cast<bool>(state));
+  const double terms = 400.0 * 400 * 400 / 3;
+  const StatePrice price = price_of(*state, one_core());
+  CHECK(price.issue > terms / 16);
+  CHECK(price.issue < 2 * terms);
 }
 
 TEST_CASE("few steps, and sums without lanes, stay as they are") {
