@@ -258,9 +258,9 @@ class Planner {
   }
 
   // The order of the statements at the innermost loop, which each has for itself: isl's, or, where
-  // another loop of the band has become the last one, by the middle of their values in that loop. A
-  // sum then comes before what is made of it. Of the same middle those come first that are at one
-  // value, that of a loop outside: A[i, j] for all j behind step j.
+  // another loop of the band has become the last one, by the middle of their values in that loop: a
+  // sum comes before what is made of it. Of the same middle, those at a step come before those
+  // behind.
   std::vector<std::string> in_turn(const OrderBand& band, std::size_t last) {
     std::vector<std::string> as_isl_says = statements_below(band.child);
     std::vector<std::string> by_place = as_isl_says;
@@ -270,7 +270,9 @@ class Planner {
                        !costs_.is_told_by_others(statement, *loop));
     });
     if (last + 1 < band.loops.size() || tiling_.early_first) return by_place;
-    has_other_turn_ = has_other_turn_ || by_place != as_isl_says;
+    if (by_place == as_isl_says) return as_isl_says;
+    has_other_turn_ = true;
+    if (costs_.is_told_by_others(by_place.front(), *loop)) plan_.is_unlikely = true;
     return as_isl_says;
   }
 

@@ -30,6 +30,8 @@ struct OrderPlan {
   std::vector<schedule::PlannedStep> last_steps = {};
   bool has_jams = true;        // rows may come together (jammed_sums.h)
   bool lanes_outside = false;  // of loops that hold others (outer_lanes.h)
+  // A statement that is at the step itself stands behind one of later columns, as isl has it.
+  bool is_unlikely = false;
   // Where the nest leaves threads no loop of their own: tiles of a front, loops that it cuts.
   std::vector<schedule::PlannedStep> for_threads = {};
 };

@@ -68,11 +68,11 @@ std::vector<schedule::PlannedStep> parts_of(const ir::Program& program,
 }
 
 // By price; of equally cheap ones those with fewer maps first, as skewed rows that gain nothing
-// begin at another place of a line each time; then isl's; then by name, so that the order is always
-// the same.
+// begin at another place of a line each time; then those that are likely to be legal; then isl's;
+// then by name, so that the order is always the same.
 void sort_by_price(std::vector<OrderPlan>& plans) {
   std::ranges::sort(plans, {}, [](const OrderPlan& plan) {
-    return std::tuple(plan.cycles, plan.nest.maps.size(),
+    return std::tuple(plan.cycles, plan.nest.maps.size(), plan.is_unlikely,
                       plan.nest.tree_by != schedule::Provenance::Isl, plan.name);
   });
 }
