@@ -258,9 +258,8 @@ class Planner {
   }
 
   // The order of the statements at the innermost loop, which each has for itself: isl's, or, where
-  // another loop of the band has become the last one, by the middle of their values in that loop: a
-  // sum comes before what is made of it. Of the same middle, those at a step come before those
-  // behind.
+  // another loop of the band has become the last one, by the middle of their values in it: a sum
+  // comes before what is made of it. Of one middle, those at a step come before those behind.
   std::vector<std::string> in_turn(const OrderBand& band, std::size_t last) {
     std::vector<std::string> as_isl_says = statements_below(band.child);
     std::vector<std::string> by_place = as_isl_says;
