@@ -173,14 +173,20 @@ class Carrier {
     return false;
   }
 
-  // Whether all that is read of the buffer is this place, or surely another one.
+  // Whether all that is read of the buffer, subscripts of stores included, is this place, or surely
+  // another one.
   bool only_reads(const Place& place) const {
+    const auto is_known = [&](const ir::Load* load) {
+      if (load->buffer != place.buffer || is_at(*load, place)) return true;
+      const auto other = place_of(*load);
+      return other && are_apart(*other, place);
+    };
     return std::ranges::all_of(stores_, [&](const ir::Store* store) {
-      return std::ranges::all_of(ir::loads_of(store->value), [&](const ir::Load* load) {
-        if (load->buffer != place.buffer || is_at(*load, place)) return true;
-        const auto other = place_of(*load);
-        return other && are_apart(*other, place);
-      });
+      return std::ranges::all_of(ir::loads_of(store->value), is_known) &&
+             std::ranges::all_of(store->indices, [&](const ir::Index& index) {
+               return !index.indirect ||
+                      std::ranges::all_of(ir::loads_of(index.indirect), is_known);
+             });
     });
   }
 

@@ -65,13 +65,7 @@ constexpr const char* kStrided = R"(program strided(N)
       S2: B[2*i, j] = A[i, j]
 )";
 
-// Steps around their updates: once with the rows outside, once with the lanes.
-constexpr const char* kRightLooking = R"(program lu(N)
-  inout A: f64[N, N]
-  loop k in 0..N
-    S0: A[i, k] = A[i, k] / A[k, k]    for i in k+1..N
-    S1: A[i, j] -= A[i, k] * A[k, j]   for i in k+1..N, j in k+1..N
-)";
+// As kRightLooking, with the lanes outside of the rows.
 constexpr const char* kColumnsOutside = R"(program lu(N)
   inout A: f64[N, N]
   loop k in 0..N

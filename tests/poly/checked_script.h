@@ -15,6 +15,14 @@ inline Machine cores(int count) {
   return machine;
 }
 
+// A factorisation with the steps around their updates.
+inline constexpr const char* kRightLooking = R"(program lu(N)
+  inout A: f64[N, N]
+  loop k in 0..N
+    S0: A[i, k] = A[i, k] / A[k, k]    for i in k+1..N
+    S1: A[i, j] -= A[i, k] * A[k, j]   for i in k+1..N, j in k+1..N
+)";
+
 inline Machine one_core() { return cores(1); }
 
 // Planned at large sizes, proved and run at small ones.

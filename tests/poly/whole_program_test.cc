@@ -266,12 +266,6 @@ TEST_CASE("neighbours in the innermost loop of an in-place stencil do not wait f
 }
 
 TEST_CASE("a plan that the proof refuses is kept whole, and its text is refused too") {
-  constexpr const char* kRightLooking = R"(program lu(N)
-  inout A: f64[N, N]
-  loop k in 0..N
-    S0: A[i, k] = A[i, k] / A[k, k]    for i in k+1..N
-    S1: A[i, j] -= A[i, k] * A[k, j]   for i in k+1..N, j in k+1..N
-)";
   const auto program = schedule::bound_program(kRightLooking, {{"N", 33}});
   std::vector<schedule::RefusedScript> refused;
   CHECK(auto_schedule(*program, schedule::wide_machine(), {.refused = &refused}));
