@@ -1,7 +1,7 @@
-// Zip archives (APPNOTE.TXT 6.3, with Zip64), for .npz files and artifacts. Written: stored
-// members, their data 64-byte aligned so that a file read to aligned memory can be used in place,
-// fixed dates, nothing optional: equal members give equal bytes. Read: stored and deflated members
-// of anyone's archive.
+// Zip archives (APPNOTE.TXT 6.3, with Zip64), for .npz files, artifacts and bundles. Written:
+// stored members, their data 64-byte aligned so that a file read to aligned memory can be used in
+// place, or deflated ones; fixed dates, nothing optional: equal members give equal bytes (deflated
+// ones by one version of zlib). Read: stored and deflated members of anyone's archive.
 //
 // Archives are hostile until checked: names with separators upwards, absolute paths,
 // duplicates, sizes outside the file, overlapping members and expansion beyond 1100:1
@@ -42,12 +42,17 @@ class ZipWriter {
   // (lower only in tests).
   explicit ZipWriter(const std::string& path, std::uint64_t zip64_from = 0xffffffffU);
   void add(const std::string& name, Bytes data);
+  // Deflated where that is shorter: for text that is read once.
+  void add_deflated(const std::string& name, Bytes data);
   void finish();
 
  private:
   OutputFile file_;
   std::uint64_t zip64_from_;
   std::vector<ZipEntry> entries_;
+
+  // `stored` is `data` as the archive has it.
+  void add_member(ZipEntry entry, Bytes data, Bytes stored);
 };
 
 // The bytes between members exactly as ZipWriter writes them; a reader that compares them misses

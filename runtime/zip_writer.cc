@@ -45,17 +45,18 @@ class LittleEndian {
   }
 };
 
-// The stored bytes are the bytes, for nothing is compressed.
 bool needs_zip64(const ZipEntry& entry, std::uint64_t from) {
-  return entry.bytes >= from || entry.header_at >= from;
+  return std::max(entry.bytes, entry.stored_bytes) >= from || entry.header_at >= from;
 }
+
+std::uint16_t method_of(const ZipEntry& entry) { return entry.deflated ? Z_DEFLATED : 0; }
 
 // The data begin at header_at + 30 + name + extra. `fixed` is that sum with an empty padding;
 // the padding makes it a multiple of 64. A local header with Zip64 has to have both sizes
 // (4.5.3).
 std::vector<std::byte> local_extra(const ZipEntry& entry, bool zip64) {
   LittleEndian out;
-  if (zip64) out.u16(1).u16(16).u64(entry.bytes).u64(entry.bytes);
+  if (zip64) out.u16(1).u16(16).u64(entry.bytes).u64(entry.stored_bytes);
   const std::uint64_t fixed =
       entry.header_at + 30 + entry.name.size() + (zip64 ? 20 : 0) + kAlignmentFieldBytes;
   const std::uint64_t padding = (kDataAlignment - fixed % kDataAlignment) % kDataAlignment;
@@ -63,24 +64,53 @@ std::vector<std::byte> local_extra(const ZipEntry& entry, bool zip64) {
   return out.take();
 }
 
+// Raw deflate, which is what a member holds (4.4.5).
+std::vector<std::byte> deflate_bytes(Bytes data) {
+  z_stream stream{};
+  POLYTE_CHECK(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL,
+                            Z_DEFAULT_STRATEGY) == Z_OK,
+               "zlib refuses its own constants");
+  std::vector<std::byte> packed(deflateBound(&stream, data.size()));
+  // zlib counts in 32 bits: fed and emptied in chunks that fit.
+  constexpr std::uint64_t kChunk = std::uint64_t{1} << 30;
+  std::uint64_t taken = 0;
+  std::uint64_t written = 0;
+  int state = Z_OK;
+  while (state == Z_OK) {
+    const std::uint64_t in = std::min(kChunk, data.size() - taken);
+    const std::uint64_t out = std::min(kChunk, packed.size() - written);
+    stream.next_in =
+        const_cast<Bytef*>(reinterpret_cast<const Bytef*>(data.data() + taken));  // only read
+    stream.avail_in = static_cast<uInt>(in);
+    stream.next_out = reinterpret_cast<Bytef*>(packed.data() + written);
+    stream.avail_out = static_cast<uInt>(out);
+    state = deflate(&stream, taken + in == data.size() ? Z_FINISH : Z_NO_FLUSH);
+    taken += in - stream.avail_in;
+    written += out - stream.avail_out;
+  }
+  deflateEnd(&stream);
+  POLYTE_CHECK(state == Z_STREAM_END, "deflate ends before its data do");
+  packed.resize(written);
+  return packed;
+}
+
 }  // namespace
 
-// Version 45 is the first that has Zip64, 20 the one of plain members. Flags, method and time
-// are 0.
+// Version 45 is the first that has Zip64, 20 the one of plain and deflated members. Flags and
+// time are 0.
 std::vector<std::byte> zip_local_header(const ZipEntry& entry, std::uint64_t zip64_from) {
   const bool zip64 = needs_zip64(entry, zip64_from);
   const std::vector<std::byte> extra = local_extra(entry, zip64);
-  const std::uint64_t size = zip64 ? kFull32 : entry.bytes;
   LittleEndian out;
   out.u32(0x04034b50)
       .u16(zip64 ? 45 : 20)
       .u16(0)
-      .u16(0)
+      .u16(method_of(entry))
       .u16(0)
       .u16(kDate)
       .u32(entry.crc)
-      .u32(size)
-      .u32(size);
+      .u32(zip64 ? kFull32 : entry.stored_bytes)
+      .u32(zip64 ? kFull32 : entry.bytes);
   out.u16(entry.name.size()).u16(extra.size()).text(entry.name).append(extra);
   return out.take();
 }
@@ -93,17 +123,16 @@ std::vector<std::byte> zip_directory(const std::vector<ZipEntry>& entries,
   for (const ZipEntry& entry : entries) {
     const bool zip64 = needs_zip64(entry, zip64_from);
     any_zip64 = any_zip64 || zip64;
-    const std::uint64_t size = zip64 ? kFull32 : entry.bytes;
     members.u32(0x02014b50)
         .u16(45)
         .u16(zip64 ? 45 : 20)
         .u16(0)
-        .u16(0)
+        .u16(method_of(entry))
         .u16(0)
         .u16(kDate)
         .u32(entry.crc);
-    members.u32(size)
-        .u32(size)
+    members.u32(zip64 ? kFull32 : entry.stored_bytes)
+        .u32(zip64 ? kFull32 : entry.bytes)
         .u16(entry.name.size())
         .u16(zip64 ? 28 : 0)
         .u16(0)
@@ -111,7 +140,7 @@ std::vector<std::byte> zip_directory(const std::vector<ZipEntry>& entries,
         .u16(0)
         .u32(0);
     members.u32(zip64 ? kFull32 : entry.header_at).text(entry.name);
-    if (zip64) members.u16(1).u16(24).u64(entry.bytes).u64(entry.bytes).u64(entry.header_at);
+    if (zip64) members.u16(1).u16(24).u64(entry.bytes).u64(entry.stored_bytes).u64(entry.header_at);
   }
   const std::vector<std::byte> listed = members.take();
   LittleEndian out;
@@ -140,17 +169,25 @@ ZipWriter::ZipWriter(const std::string& path, std::uint64_t zip64_from)
     : file_(path), zip64_from_(zip64_from) {}
 
 void ZipWriter::add(const std::string& name, Bytes data) {
-  POLYTE_CHECK(name.size() < 0x8000, "name of a zip member is too long");
-  ZipEntry entry{.name = name,
-                 .stored_bytes = data.size(),
-                 .bytes = data.size(),
-                 .header_at = file_.written()};
+  add_member({.name = name, .bytes = data.size()}, data, data);
+}
+
+void ZipWriter::add_deflated(const std::string& name, Bytes data) {
+  const std::vector<std::byte> packed = deflate_bytes(data);
+  if (packed.size() >= data.size()) return add(name, data);
+  add_member({.name = name, .deflated = true, .bytes = data.size()}, data, packed);
+}
+
+void ZipWriter::add_member(ZipEntry entry, Bytes data, Bytes stored) {
+  POLYTE_CHECK(entry.name.size() < 0x8000, "name of a zip member is too long");
+  entry.stored_bytes = stored.size();
+  entry.header_at = file_.written();
   entry.crc = static_cast<std::uint32_t>(
       crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size()));
   const std::vector<std::byte> header = zip_local_header(entry, zip64_from_);
   file_.write(header);
   entry.data_at = file_.written();
-  file_.write(data);
+  file_.write(stored);
   entries_.push_back(entry);
 }
 

@@ -74,7 +74,7 @@ std::string model_member(const PlannedProgram& program) {
 void add_model(runtime::ZipWriter& zip, const PlannedProgram& program) {
   runtime::FileContent file(program.model);
   if (file.size() > kMostModel || runtime::digest_of(file.all()) != program.digest) return;
-  zip.add(model_member(program), file.all());
+  zip.add_deflated(model_member(program), file.all());
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ void write_bundle(const std::string& folder, const std::string& path) {
   const std::string samples = folder + "/samples.jsonl";
   runtime::ZipWriter zip(path);
   const auto add = [&](const std::string& name, const std::string& text) {
-    zip.add(name, runtime::as_bytes(text));
+    zip.add_deflated(name, runtime::as_bytes(text));
   };
   // Zip members in a fixed order, so that equal folders give equal bundles.
   add("README.txt", kReadMe);

@@ -120,7 +120,7 @@ std::string means_figure(const Results& results) {
     points += tex_point(static_cast<double>(names.size()), arm.mean, true);
   }
   if (names.empty()) return "";
-  return "\\begin{tikzpicture}\n"
+  return "\\noindent\\begin{tikzpicture}\n"
          "\\begin{axis}[xmode=log, y dir=reverse, width=0.7\\linewidth, height=" +
          tex_number(2.2 + 0.6 * static_cast<double>(names.size())) +
          "cm,\n  ymin=0.5, ymax=" + tex_number(static_cast<double>(names.size()) + 0.5) +
@@ -148,7 +148,7 @@ std::string rows_figure(const Results& results) {
                 points + "};\n\\addlegendentry{" + short_name(results.arms[a].name) + "}\n";
   }
   if (series.empty()) return "";
-  return "\\begin{tikzpicture}\n"
+  return "\\noindent\\begin{tikzpicture}\n"
          "\\begin{axis}[ymode=log, width=\\linewidth, height=7cm, ylabel={time over that of " +
          escaped_latex(results.plan.baseline) +
          "},\n  legend style={at={(0.5,1.03)}, anchor=south, font=\\footnotesize}, "

@@ -33,7 +33,7 @@ def test_examples_of_the_guide(tmp_path, monkeypatch):
     test = doctest.DocTestParser().get_doctest(source, {}, "python.md", "docs/python.md", 0)
     assert len(test.examples) > 25
     said = []
-    doctest.DocTestRunner(optionflags=flags).run(test, out=said.append)
+    doctest.DocTestRunner(verbose=False, optionflags=flags).run(test, out=said.append)
     if said:
         pytest.fail("".join(said))
     if left_out:

@@ -25,17 +25,14 @@ stop = { rounds = 2, processes = 2, round_ms = 0.01 }
 WIDTHS = (1280, 390)  # a desk's, a telephone's
 
 
-def made_up(run, folder, rows):
+def made_up(run, folder, rows, name="op number {}, called <b>&amp; so on"):
     """A result folder with so many rows: the records of a real run, with times drawn anew."""
     draw = random.Random(rows)
     plan = json.loads((run / "plan.json").read_text())
     records = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
     first = plan["rows"][0]
     plan["rows"] = [
-        dict(
-            first, name=f"op number {i}, called <b>&amp; so on", sizes=dict(first["sizes"], M=8 + i)
-        )
-        for i in range(rows)
+        dict(first, name=name.format(i), sizes=dict(first["sizes"], M=8 + i)) for i in range(rows)
     ]
     folder.mkdir()
     (folder / "plan.json").write_text(json.dumps(plan))

@@ -98,10 +98,19 @@ TEST_CASE("what is written is read, aligned, with and without Zip64") {
     zip.add("first.txt", to_bytes("one"));
     zip.add("empty", {});
     zip.add("folder/third.bin", to_bytes(std::string(1000, 'x')));
+    zip.add_deflated("text", to_bytes(std::string(1000, 'y')));
+    zip.add_deflated("short", to_bytes("z"));
+    zip.add_deflated("none", {});
     zip.finish();
     const auto archive = read_file(path);
     const auto entries = read_zip_directory(archive, path);
-    REQUIRE(entries.size() == 3);
+    REQUIRE(entries.size() == 6);
+    CHECK(entries[3].deflated);
+    CHECK(entries[3].stored_bytes < 50);
+    CHECK(text_of(read_zip_member(archive, entries[3], path)) == std::string(1000, 'y'));
+    CHECK_FALSE(entries[4].deflated);  // would be longer
+    CHECK(text_of(read_zip_member(archive, entries[4], path)) == "z");
+    CHECK(read_zip_member(archive, entries[5], path).empty());
     CHECK(entries[2].name == "folder/third.bin");
     for (const ZipEntry& entry : entries) CHECK(entry.data_at % 64 == 0);
     CHECK(text_of(read_zip_member(archive, entries[0], path)) == "one");
@@ -111,7 +120,7 @@ TEST_CASE("what is written is read, aligned, with and without Zip64") {
       const std::string check =
           "python3 -c \"import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); "
           "assert z.testzip() is None and z.read('first.txt') == b'one' and "
-          "len(z.read('folder/third.bin')) == 1000\" ";
+          "len(z.read('folder/third.bin')) == 1000 and z.read('text') == 1000 * b'y'\" ";
       CHECK(std::system((check + path).c_str()) == 0);
     }
   }
