@@ -70,7 +70,7 @@ class LoopMachine {
   Event event_;
   int first_lane_ = 0;               // of those of a vector that run; the event counts from it
   std::vector<Event::Cell> guards_;  // what the run-time guards around this statement have read
-  // Of a copy: lanes whose element was never written; empty: no copy.
+  // Of a statement that may do so: lanes that have read what was never written; else empty.
   std::vector<char> undefined_;
 
   // "acc.update(3, 0)", or the buffer of a copy
@@ -159,7 +159,7 @@ class LoopMachine {
     current_ = &step;
     if (options_.on_event) begin_event(step);
     Cells& cells = buffers_[static_cast<std::size_t>(step.access.buffer)];
-    begin_copy(step, cells);
+    begin_undefined(step, cells);
     const std::vector<Scalar>& value = evaluate(step.value[0]);
     for_each_lane(step.access, [&](int lane, std::int64_t position) {
       touch_write(cells, position, step,
@@ -171,13 +171,14 @@ class LoopMachine {
     if (options_.on_event) options_.on_event(event_);
   }
 
-  // A copy moves what was never written as such: it may copy more than is used.
-  void begin_copy(const Step& step, const Cells& cells) {
+  // A copy moves what was never written as such: it may copy more than is used. So does what
+  // computes a vector of registers: of a tile that a diagonal cuts all lanes are computed.
+  void begin_undefined(const Step& step, const Cells& cells) {
     const auto& value = step.value[0].source->op;
     const bool moves =
         std::holds_alternative<Load>(value) || std::holds_alternative<LaneRead>(value);
     const bool is_copy = step.origin->statement.empty() && moves && !cells.contents.empty();
-    undefined_.assign(is_copy ? step.value[0].value.size() : 0, 0);
+    undefined_.assign(is_copy || step.may_be_undefined ? step.value[0].value.size() : 0, 0);
   }
 
   std::vector<std::int64_t> instance_of(const Step& step) const {
@@ -325,7 +326,9 @@ class LoopMachine {
   void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access, int lane) {
     const bool is_defined = cells.contents.empty() ||
                             cells.contents[static_cast<std::size_t>(position)] == Content::Value;
-    if (!is_defined && !undefined_.empty())
+    if (!is_defined && !undefined_.empty() && access.lanes == 1)
+      std::ranges::fill(undefined_, 1);
+    else if (!is_defined && !undefined_.empty())
       undefined_[static_cast<std::size_t>(lane)] = 1;
     else if (!is_defined)
       fault(where() + ": reads " + element(cells, position, access.subscripts.size()) +

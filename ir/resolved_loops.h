@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -88,7 +89,8 @@ struct Step {
   Steps body;
   ResolvedAccess access;  // DoStore
   bool atomic = false;
-  std::vector<Node> value;  // DoStore: one; DoIf: none or one
+  bool may_be_undefined = false;  // DoStore: a vector of registers, whose lanes may stay unused
+  std::vector<Node> value;        // DoStore: one; DoIf: none or one
   const Origin* origin = nullptr;
   int lane_slot = -1;  // of kLaneNumber, where the instance is over it
   std::vector<Linear> instance;
@@ -143,6 +145,7 @@ class Resolver {
   std::vector<Cells> buffers;
   std::unordered_map<std::string, int> symbols, buffer_of;
   std::size_t race_depth = 0;  // deepest nesting of race loops
+  std::set<std::string> registers = {};
   bool check_races = true;
   bool in_block = false;  // of a GPU
 
@@ -277,6 +280,7 @@ class Resolver {
     step.access = access(store.buffer, store.indices, store.lanes);
     step.value.push_back(expr(store.value));
     step.atomic = store.atomic;
+    step.may_be_undefined = store.lanes.count > 1 && registers.contains(store.buffer);
     step.origin = &store.origin;
     if (is_uneven(store.origin)) step.lane_slot = slot(kLaneNumber);
     step.instance = linears(store.origin.instance);
@@ -307,6 +311,7 @@ class Resolver {
     step.of_lanes = alloc.buffer.of_lanes;
     step.of_threads = in_block && !step.of_each_thread && alloc.buffer.memory == Memory::Register;
     step.buffer = add_buffer(alloc.buffer.name, alloc.buffer.dtype, alloc.buffer.shape);
+    if (alloc.buffer.memory == Memory::Register) registers.insert(alloc.buffer.name);
     step.body = steps(alloc.body, depth);
   }
 };

@@ -36,13 +36,25 @@ class CutFinder {
     for_each_cut_condition(
         loop_.body, is_vector, is_vector ? loop_.var : "", facts_,
         [&](const Affine& e, const std::set<std::string>& inside) { see(e, inside); });
-    return std::move(cuts_);
+    Cuts cuts;
+    for (const Condition& c : conditions_) {
+      std::vector<Affine>& side = c.step > 0 ? cuts.low : cuts.high;
+      const Affine at = cut_of(c);
+      if (std::ranges::find(side, at) == side.end()) side.push_back(at);
+    }
+    return cuts;
   }
 
  private:
+  // The condition step * v + rest >= 0 of this loop's variable v.
+  struct Condition {
+    std::int64_t step;
+    Affine rest;
+  };
+
   const ir::For& loop_;
   ir::Facts& facts_;
-  Cuts cuts_;
+  std::vector<Condition> conditions_;
 
   // The condition e >= 0. Its least value over the loops inside, a * v + rest, is >= 0 from v =
   // ceil(-rest / a) on for a > 0, and up to v = floor(rest / -a) for a < 0: the cut is there, and
@@ -54,16 +66,29 @@ class CutFinder {
     const std::int64_t a = worst->coefficient(loop_.var);
     const Affine rest = *worst - Affine::symbol(loop_.var) * a;
     if (a == 0 || rest.uses(loop_.var)) return;
-    if (a > 0) add(cuts_.low, -ir::floor_div(rest, a), true);
-    if (a < 0) add(cuts_.high, ir::floor_div(rest, -a) + 1, false);
+    const Condition found{a, rest};
+    if (is_hopeless(found)) return;
+    // Of conditions that differ by a constant the strictest: once their cuts are rounded, their
+    // order is not seen any more.
+    for (Condition& known : conditions_) {
+      const Affine apart = rest - known.rest;
+      if (known.step != a || !apart.is_constant()) continue;
+      if (apart.constant() < 0) known.rest = rest;
+      return;
+    }
+    conditions_.push_back(found);
+  }
+
+  static Affine cut_of(const Condition& c) {
+    return c.step > 0 ? -ir::floor_div(c.rest, c.step) : ir::floor_div(c.rest, -c.step) + 1;
   }
 
   // A cut that leaves nothing in the hot part is none.
-  void add(std::vector<Affine>& cuts, const Affine& at, bool low) {
-    const std::vector<Affine>& ends = low ? loop_.upper : loop_.lower;
-    const bool hopeless = std::ranges::any_of(
-        ends, [&](const Affine& end) { return facts_.proves(low ? at - end : end - at); });
-    if (!hopeless && std::ranges::find(cuts, at) == cuts.end()) cuts.push_back(at);
+  bool is_hopeless(const Condition& c) const {
+    const Affine at = cut_of(c);
+    return std::ranges::any_of(c.step > 0 ? loop_.upper : loop_.lower, [&](const Affine& end) {
+      return facts_.proves(c.step > 0 ? at - end : end - at);
+    });
   }
 };
 

@@ -5,6 +5,7 @@
 #include "lower/build_loops.h"
 #include "lower/carry_values.h"
 #include "lower/check_subscripts.h"
+#include "lower/complete_tiles.h"
 #include "lower/cut_regions.h"
 #include "lower/divide_registers.h"
 #include "lower/exchange_lanes.h"
@@ -87,6 +88,8 @@ constexpr Pass kCpuPasses[] = {
      run_simplify},
     {"hoist", "guards and loads that do not change in a loop go before it", Needs::Native,
      Form::Native, true, run_hoist},
+    {"complete tiles", "of tiles that a diagonal cuts, all vectors are computed", Needs::Native,
+     Form::Native, true, [](const LoopProgram& p, PassContext&) { return complete_tiles(p); }},
     {"carry values", "what the next iteration of a loop reads stays in registers", Needs::Native,
      Form::Native, true, [](const LoopProgram& p, PassContext&) { return carry_values(p); }},
     {"place buffers",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "ir/intrinsics.h"
 #include "lower/rewrite_exprs.h"
@@ -17,6 +18,7 @@ RegisterPlan::RegisterPlan(const ir::Alloc& alloc)
   visit(alloc.body, {});
   if (!reason.empty()) return;
   find_lanes();
+  find_parts();
   grow();
   check_overlap();
 }
@@ -27,10 +29,10 @@ void RegisterPlan::fail(const std::string& text) {
 
 void RegisterPlan::visit(const Stmt& s, const std::string& parallel) {
   if (const auto* store = std::get_if<ir::Store>(&s->op)) {
-    if (store->buffer == name_) see(store->indices, store->lanes, parallel, true);
+    if (store->buffer == name_) see(store->indices, store->lanes, parallel, Use::Store);
     for (const ir::Index& index : store->indices)
       if (index.indirect) visit(index.indirect, parallel);
-    visit(store->value, parallel);
+    visit(store->value, parallel, store);
     if (store->buffer == name_ && reason.empty() && !updates(*store))
       pieces_.at(piece_of(store->indices, store->lanes)).begun.push_back(path_);
   } else if (const auto* block = std::get_if<ir::Block>(&s->op)) {
@@ -60,13 +62,23 @@ void RegisterPlan::visit(const ir::Tensorized& tensorized, const std::string& pa
     if (tile.buffer != name_) continue;
     const auto lanes = ir::lanes_of(tile);
     if (!lanes) return fail("'" + tensorized.intrinsic + "' takes more than a row of it at once");
-    see(tile.first, *lanes, parallel, true);
+    see(tile.first, *lanes, parallel, Use::Store);
+    see(tile.first, *lanes, parallel, Use::Read);
   }
 }
 
-void RegisterPlan::visit(const Expr& e, const std::string& parallel) {
+void RegisterPlan::visit(const Expr& e, const std::string& parallel, const ir::Store* updates) {
   for (const ir::Load* load : ir::loads_of(e))
-    if (load->buffer == name_) see(load->indices, load->lanes, parallel, false);
+    if (load->buffer == name_)
+      see(load->indices, load->lanes, parallel,
+          updates && is_same_place(*load, *updates) ? Use::Update : Use::Read);
+}
+
+bool RegisterPlan::is_same_place(const ir::Load& load, const ir::Store& store) {
+  return load.buffer == store.buffer && load.lanes.count == store.lanes.count &&
+         load.lanes.strides == store.lanes.strides &&
+         std::ranges::equal(load.indices, store.indices, {}, &ir::Index::affine,
+                            &ir::Index::affine);
 }
 
 // Whether the vector runs along one dimension, element by element, the same as all vectors before.
@@ -84,18 +96,24 @@ bool RegisterPlan::sees_lanes(const ir::Lanes& lanes) {
 }
 
 void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes,
-                       const std::string& parallel, bool stored) {
+                       const std::string& parallel, Use use) {
   if (!parallel.empty()) return fail("parallel loop '" + parallel + "' uses it");
   for (const ir::Index& index : indices)
     if (index.indirect || !index.affine.is_constant())
       return fail("subscript " + ir::to_string(index.affine) + " is not constant");
   if (!sees_lanes(lanes)) return fail("its vectors do not all run along one dimension");
-  const auto [at, fresh] =
-      pieces_.emplace(piece_of(indices, lanes), Masks{true, lanes.active, lanes.skipped});
-  at->second.stored = at->second.stored || stored;
-  if (!stored && !is_begun(at->second)) at->second.unbegun = true;
-  if (!fresh && (at->second.active != lanes.active || at->second.skipped != lanes.skipped))
-    at->second.uniform = false;
+  Masks& masks = pieces_[piece_of(indices, lanes)];
+  masks.stored = masks.stored || use == Use::Store;
+  if (use != Use::Store && !is_begun(masks)) masks.unbegun = true;
+  if (!lanes.is_masked()) {
+    masks.whole_read = masks.whole_read || use == Use::Read;
+    masks.whole_stored = masks.whole_stored || use == Use::Store;
+  } else if (!std::exchange(masks.masked, true)) {
+    masks.active = lanes.active;
+    masks.skipped = lanes.skipped;
+  } else if (masks.active != lanes.active || masks.skipped != lanes.skipped) {
+    masks.uniform = false;
+  }
 }
 
 namespace {
@@ -195,14 +213,23 @@ bool RegisterPlan::is_within(const Piece& part, const Piece& whole) const {
 // that vector (`become_lane`).
 void RegisterPlan::find_lanes() {
   for (const auto& [piece, masks] : pieces_) {
-    if (!masks.stored || piece.lanes > 1 || !masks.uniform || masks.active || masks.skipped)
-      continue;
+    if (!masks.stored || piece.lanes > 1 || masks.masked) continue;
     const auto whole = std::ranges::find_if(pieces_, [&](const auto& other) {
       return other.second.stored && other.first.lanes > 1 && is_within(piece, other.first);
     });
     if (whole != pieces_.end()) whole_.emplace(piece, whole->first);
   }
   for (const auto& [piece, whole] : whole_) pieces_.at(whole).uniform = false;
+}
+
+// A read of some lanes may be of those that a mask excludes, where a store without one has written
+// them.
+void RegisterPlan::find_parts() {
+  for (const auto& [part, of_part] : pieces_) {
+    if (of_part.stored) continue;
+    for (auto& [whole, masks] : pieces_)
+      if (masks.stored && masks.whole_stored && is_within(part, whole)) masks.whole_read = true;
+  }
 }
 
 // Whether the piece is no value of its own, but part of a vector that is written: it is only read,
@@ -230,16 +257,16 @@ void RegisterPlan::check_overlap() {
   }
 }
 
-// A mask may be dropped where all accesses to the piece have the same one, it does not change
-// inside the allocation, and the piece is written before it is read: lanes that it excludes then
-// hold values that nobody uses.
+// A mask may be dropped where all that read the piece have the same one, it does not change inside
+// the allocation, and the piece is written before it is read: lanes that it excludes then hold
+// values that nobody uses.
 bool RegisterPlan::drops_mask(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const {
   if (!lanes.is_masked()) return false;
   const Masks& masks = pieces_.at(piece_of(indices, lanes));
   std::set<std::string> symbols;
   for (const std::optional<Affine>& bound : {lanes.active, lanes.skipped})
     if (bound) bound->collect_symbols(symbols);
-  return masks.uniform && !masks.begun.empty() && !masks.unbegun &&
+  return masks.uniform && !masks.whole_read && !masks.begun.empty() && !masks.unbegun &&
          std::ranges::none_of(symbols, [&](const std::string& s) { return inner_.count(s) > 0; });
 }
 
@@ -297,10 +324,8 @@ Stmt RegisterPlan::rewritten(const Stmt& s) const {
 Stmt RegisterPlan::applied(const ir::Alloc& alloc) const {
   ir::Alloc copy = alloc;
   copy.buffer.shape = shape;
-  const bool masked = std::ranges::any_of(pieces_, [](const auto& entry) {
-    const Masks& masks = entry.second;
-    return masks.uniform && (masks.active || masks.skipped);
-  });
+  const bool masked = std::ranges::any_of(
+      pieces_, [](const auto& entry) { return entry.second.uniform && entry.second.masked; });
   const bool in_order = !lane_dim_ || *lane_dim_ + 1 == shape.size();
   if (masked || !in_order || !whole_.empty()) copy.body = rewritten(alloc.body);
   return ir::make_alloc(std::move(copy));

@@ -3,9 +3,9 @@
 //   order    the dimension that vectors run along becomes the last one
 //   shape    that extent grows where a masked vector reaches beyond it (registers cost
 //            nothing there)
-//   no mask  a piece that is always accessed under one mask needs none: nobody reads its other
-//            lanes. (A piece that is only updated keeps it, and so does one that a branch or loop
-//            may leave unwritten: what is read would never have been written.)
+//   no mask  a piece that is read under one mask needs none, nor do stores to it: nobody reads its
+//            other lanes. (A piece that is only updated keeps it, and so does one that a branch or
+//            loop may leave unwritten: what is read would never have been written.)
 // What is only read may be part of a piece: its element, or some of its lanes. An element that is
 // written is a lane of the piece that it lies in, the others masked:
 //
@@ -41,8 +41,10 @@ class RegisterPlan {
   };
   using Path = std::vector<const ir::StmtNode*>;  // branches and loops, outermost first
   struct Masks {
-    bool uniform = true;  // every access has the same mask, or none
-    std::optional<ir::Affine> active, skipped;
+    bool uniform = true;  // all masks are the same
+    bool masked = false;  // there is one
+    std::optional<ir::Affine> active = {}, skipped = {};
+    bool whole_stored = false, whole_read = false;  // without a mask; updates do not count as reads
     bool stored = false;
     // Stored without a read of it, in these branches and loops; and read where it may not be so.
     std::vector<Path> begun = {};
@@ -57,13 +59,16 @@ class RegisterPlan {
 
   void fail(const std::string& text);
   void visit(const ir::Stmt& s, const std::string& parallel);
-  void visit(const ir::Expr& e, const std::string& parallel);
+  void visit(const ir::Expr& e, const std::string& parallel, const ir::Store* updates = nullptr);
   void visit(const ir::Tensorized& tensorized, const std::string& parallel);
+  enum class Use { Store, Update, Read };  // Update: a read to update the piece
   void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes,
-           const std::string& parallel, bool stored);
+           const std::string& parallel, Use use);
   void grow();
   void find_lanes();
+  void find_parts();
   void check_overlap();
+  static bool is_same_place(const ir::Load& load, const ir::Store& store);
   bool updates(const ir::Store& store) const;
   bool is_begun(const Masks& masks) const;
   bool is_part(const Piece& piece) const;

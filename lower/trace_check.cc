@@ -196,13 +196,16 @@ class Comparison {
   const std::set<std::string>& padded_;
   const ir::Values& sizes_;
   Follower follower_;
-  std::set<int> seen_;                  // instances, by number
-  std::set<int> spare_;                 // what spare lanes left
-  std::set<std::string> not_followed_;  // statements whose lanes have no known instances
+  std::set<int> seen_;                            // instances, by number
+  bool may_be_spare_ = false, is_spare_ = false;  // of the lane at hand
+  std::set<std::string> not_followed_;            // statements whose lanes have no known instances
   std::map<TraceFault::Kind, std::size_t> counts_;
   std::vector<TraceFault> faults_;
 
+  // What a lane that may be spare does otherwise than its instance shows where it is read.
   void report(TraceFault::Kind kind, const std::string& text) {
+    is_spare_ = may_be_spare_;
+    if (is_spare_) return;
     if (counts_[kind]++ < reference_.options.max_faults) faults_.push_back({kind, text});
   }
   Known& known() const { return reference_.known; }
@@ -246,21 +249,12 @@ class Comparison {
     return all;
   }
 
-  // A lane past the last iteration that fills a place of its own in a private buffer: masks are
-  // dropped there. Who reads what it leaves follows from the order.
+  // A lane that fills a place of its own in a private buffer: it may be past the last iteration,
+  // for masks and guards are dropped there. Who reads what it leaves follows from the order.
   bool is_spare(const Event& event, int lane) const {
     return event.lanes > 1 && std::ranges::none_of(event.cells, [&](const Event::Cell& cell) {
              return cell.write && is_of(cell, lane) && reference_.program.find_buffer(cell.buffer);
            });
-  }
-
-  // A spare lane may have the number of an instance that runs later, in a tile that begins there:
-  // its own place holds nothing to go on from, or what such lanes left. The instance itself
-  // is yet to be seen.
-  bool is_early(const Instance& update, const Sources& own) const {
-    return update.group >= 0 &&
-           std::ranges::find(update.starts, Sources{}) == update.starts.end() &&
-           std::ranges::all_of(own, [&](int source) { return spare_.contains(source); });
   }
 
   Sources result_of(const Event& event, int lane) {
@@ -274,21 +268,28 @@ class Comparison {
         known().number({Source::Kind::Instance, known().name(*event.statement), point, {}, {}});
     const auto of_statement = reference_.instances.find(*event.statement);
     if (of_statement == reference_.instances.end() || !of_statement->second.contains(point)) {
-      if (is_spare(event, lane))
-        spare_.insert(number);
-      else if (!padded_.contains(*event.statement))
+      if (!is_spare(event, lane) && !padded_.contains(*event.statement))
         report(TraceFault::Kind::Coverage,
                known().text(number) + " runs, which the reference does not");
       return {number};
     }
     const Instance& instance = of_statement->second.at(point);
-    return {instance.group < 0 ? plain_result(event, lane, instance)
-                               : updated_result(event, lane, instance)};
+    may_be_spare_ = is_spare(event, lane);
+    is_spare_ = false;
+    const int result = instance.group < 0 ? plain_result(event, lane, instance)
+                                          : updated_result(event, lane, instance);
+    may_be_spare_ = false;
+    if (!is_spare_) {
+      seen_.insert(instance.number);
+      return {result};
+    }
+    // A spare lane may have the number of an instance that runs elsewhere.
+    const int name = known().name("a spare lane of " + *event.statement);
+    return {known().number({Source::Kind::Instance, name, point, {}, {}})};
   }
 
   // An instance that writes two elements is two stores: the second may read what the first wrote.
   int plain_result(const Event& event, int lane, const Instance& instance) {
-    seen_.insert(instance.number);
     Sources reads = reads_of(event, lane, nullptr);
     if (instance.writes > 1) std::erase(reads, instance.number);
     check_reads(instance, reads);
@@ -298,13 +299,6 @@ class Comparison {
   int updated_result(const Event& event, int lane, const Instance& instance) {
     const Event::Cell* cell = written(event, lane);
     const Sources own = cell ? follower_.of(*cell) : Sources{};
-    if (is_spare(event, lane) && is_early(instance, own)) {
-      const int left =
-          known().number({Source::Kind::Instance, instance.group, {instance.number}, {}, {}});
-      spare_.insert(left);
-      return left;
-    }
-    seen_.insert(instance.number);
     const int before = ReferenceTrace::Impl::generation_of(known(), own, instance);
     check_start(instance, before < 0 ? own : known()[before].start);
     check_place(instance, before);

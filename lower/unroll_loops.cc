@@ -169,34 +169,45 @@ class Unroller {
     return ir::make_for(std::move(result));
   }
 
-  // How many iterations there are at most; nullopt with a reason where that is unknown or too many.
-  std::optional<std::int64_t> trips_of(const ir::For& loop, std::string& reason) {
-    std::optional<std::int64_t> trips;
-    for (const Affine& upper : loop.upper) {
-      const auto most = facts_.most(upper - loop.lower[0]);
-      if (most && (!trips || *most < *trips)) trips = most;
-    }
-    if (loop.lower.size() > 1) trips = std::nullopt;
+  // Which iterations a loop has at most: from one of its lower bounds on, so many.
+  struct Trips {
+    Affine first;
+    std::int64_t count = 0;
+  };
+
+  // From a constant if one of the lower bounds is that, since registers are chosen by constants;
+  // else from the bound that gives the least number. nullopt with a reason where the number is
+  // unknown or too large.
+  std::optional<Trips> trips_of(const ir::For& loop, std::string& reason) {
+    std::optional<Trips> trips;
+    for (const Affine& lower : loop.lower)
+      for (const Affine& upper : loop.upper) {
+        const auto most = facts_.most(upper - lower);
+        if (!most) continue;
+        const Trips found{lower, std::max<std::int64_t>(*most, 0)};
+        const auto rank = [](const Trips& t) { return std::pair(!t.first.is_constant(), t.count); };
+        if (!trips || rank(found) < rank(*trips)) trips = found;
+      }
     if (!trips) {
       reason = "its extent is not constant";
       return std::nullopt;
     }
     const std::int64_t stores = count_unrolled_stores(loop.body);
-    if (*trips > kMaxUnrolledStores / std::max<std::int64_t>(stores, 1)) {
-      reason = std::to_string(*trips) + " copies of " + std::to_string(stores) +
+    if (trips->count > kMaxUnrolledStores / std::max<std::int64_t>(stores, 1)) {
+      reason = std::to_string(trips->count) + " copies of " + std::to_string(stores) +
                " stores, expected at most " + std::to_string(kMaxUnrolledStores) + " stores";
       return std::nullopt;
     }
-    return std::max<std::int64_t>(*trips, 0);
+    return trips;
   }
 
   // `loop` with its bounds already substituted.
-  Stmt unrolled(const ir::For& loop, std::int64_t trips, const Bindings& bindings, bool again) {
+  Stmt unrolled(const ir::For& loop, const Trips& trips, const Bindings& bindings, bool again) {
     const bool fenced = reduces_into_registers(loop);
     std::vector<Stmt> copies;
-    for (std::int64_t i = 0; i < trips; ++i) {
+    for (std::int64_t i = 0; i < trips.count; ++i) {
       Bindings inner = bindings;
-      const Affine value = inner[loop.var] = loop.lower[0] + i;
+      const Affine value = inner[loop.var] = trips.first + i;
       if (i > 0 && fenced) copies.push_back(ir::make_fence());
       copies.push_back(
           ir::make_if({guard_of(loop, value), nullptr, copy(loop.body, inner, again || i > 0)}));
@@ -204,14 +215,14 @@ class Unroller {
     return ir::make_block(std::move(copies));
   }
 
-  // `trips_of` takes the least of several upper bounds; the others may cut iterations off, each of
-  // which gets a test.
+  // `trips_of` takes one of several bounds; the others may cut iterations off, each of which gets a
+  // test.
   static std::vector<Constraint> guard_of(const ir::For& loop, const Affine& value) {
     std::vector<Constraint> guard;
-    for (const Affine& upper : loop.upper) {
-      const Constraint c = ir::less_than(value, upper);
-      if (!(c.expr.is_constant() && c.expr.constant() >= 0)) guard.push_back(c);
-    }
+    for (const Affine& lower : loop.lower) guard.push_back(ir::at_least(value, lower));
+    for (const Affine& upper : loop.upper) guard.push_back(ir::less_than(value, upper));
+    std::erase_if(
+        guard, [](const Constraint& c) { return c.expr.is_constant() && c.expr.constant() >= 0; });
     return guard;
   }
 

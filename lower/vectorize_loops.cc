@@ -54,9 +54,11 @@ class Vectorizer {
   Shapes shapes_;
   std::set<std::string> registers_;  // buffers around
   bool whole_ = false;               // what is left over keeps a vector's length, masked
+  bool in_place_ = false;            // vectors of registers begin at multiples of their length
 
-  // An element is kept in one register, which has one length: where vectors that meet in some
-  // elements have several, the shorter ones are masked instead.
+  // An element is kept in one register, which has one length and one place: where vectors that meet
+  // in some elements have several, the shorter ones are masked instead, and all begin at multiples
+  // of their length.
   Stmt visit_registers(const Stmt& s, const ir::Alloc& alloc) {
     const auto lanes_within = [&] {
       return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
@@ -64,11 +66,15 @@ class Vectorizer {
     registers_.insert(alloc.buffer.name);
     const std::size_t notes = notes_.size();
     Stmt once = lanes_within();
-    if (whole_ || !has_several_lengths(once, alloc.buffer.name)) return once;
+    const bool wants_whole = !whole_ && has_several_lengths(once, alloc.buffer.name),
+               wants_places = !in_place_ && has_several_places(once, alloc.buffer.name);
+    if (!wants_whole && !wants_places) return once;
     notes_.resize(notes);
-    whole_ = true;
+    const bool whole = std::exchange(whole_, whole_ || wants_whole || wants_places),
+               in_place = std::exchange(in_place_, in_place_ || wants_places);
     const Stmt again = lanes_within();
-    whole_ = false;
+    whole_ = whole;
+    in_place_ = in_place;
     return again;
   }
 
@@ -86,16 +92,34 @@ class Vectorizer {
     return false;
   }
 
-  static bool has_several_lengths(const Stmt& s, const std::string& buffer) {
+  // Two vectors that are stored to the buffer, and may meet, of which this holds.
+  template <class Differ>
+  static bool meet_and(const Stmt& s, const std::string& buffer, const Differ& differ) {
     std::vector<const ir::Store*> stores;
     ir::for_each_stmt(s, [&](const Stmt& each) {
       const auto* store = std::get_if<ir::Store>(&each->op);
       if (store && store->buffer == buffer && store->lanes.count > 1) stores.push_back(store);
     });
     return std::ranges::any_of(stores, [&](const ir::Store* a) {
-      return std::ranges::any_of(stores, [&](const ir::Store* b) {
-        return a->lanes.count != b->lanes.count && !are_apart(*a, *b);
-      });
+      return std::ranges::any_of(
+          stores, [&](const ir::Store* b) { return differ(*a, *b) && !are_apart(*a, *b); });
+    });
+  }
+
+  static bool has_several_lengths(const Stmt& s, const std::string& buffer) {
+    return meet_and(s, buffer, [](const ir::Store& a, const ir::Store& b) {
+      return a.lanes.count != b.lanes.count;
+    });
+  }
+
+  static bool has_several_places(const Stmt& s, const std::string& buffer) {
+    return meet_and(s, buffer, [](const ir::Store& a, const ir::Store& b) {
+      for (std::size_t d = 0; d < a.indices.size(); ++d) {
+        if (a.lanes.strides[d] == 0 || a.indices[d].indirect || b.indices[d].indirect) continue;
+        const Affine distance = b.indices[d].affine - a.indices[d].affine;
+        if (distance.is_constant() && distance.constant() % a.lanes.count != 0) return true;
+      }
+      return false;
     });
   }
 
@@ -138,13 +162,14 @@ class Vectorizer {
     return either(loop, extents, lanes);
   }
 
-  // A loop over places in a register buffer that does not begin at a constant. Registers have fixed
-  // numbers, so that the vectors stay where they are, from the least first iteration on; lanes
-  // before the first iteration are skipped, as those behind the last are masked.
+  // A loop over places in a register buffer that does not begin at a constant, or at another one
+  // than others do. Registers have fixed numbers, so that the vectors stay where they are, from the
+  // least first iteration on, or from the multiple of a vector before it; lanes before the first
+  // iteration are skipped, as those behind the last are masked.
   //
   //   for v in r..16  acc[v] = acc[v] + x[v]     acc[0; 8 by 1 if r..8], acc[8; 8 by 1 if r - 8..8]
   std::optional<Stmt> in_registers(const ir::For& loop) {
-    if (loop.lower.size() == 1 && loop.lower[0].is_constant()) return std::nullopt;
+    if (!in_place_ && loop.lower.size() == 1 && loop.lower[0].is_constant()) return std::nullopt;
     const std::int64_t lanes = machine_.lanes(widest_type(loop.body, loop.var));
     if (lanes < 2 || !is_place_of_registers(loop)) return std::nullopt;
     std::optional<std::int64_t> first, end;
@@ -154,6 +179,7 @@ class Vectorizer {
       // Registers begin at place 0.
       if (facts_.proves(bound)) first = std::max<std::int64_t>(first.value_or(0), 0);
     }
+    if (in_place_ && first) first = floor_div(*first, lanes) * lanes;
     for (const Affine& bound : loop.upper)
       if (const auto most = facts_.range(bound).max) end = std::min(end.value_or(*most), *most);
     if (!first || !end || *end <= *first || ceil_div(*end - *first, lanes) > kMaxPieces)

@@ -10,6 +10,7 @@
 #include "ir/relations.h"
 #include "schedule/cost/threads.h"
 #include "schedule/state/dimension_names.h"
+#include "schedule/state/tile_begins.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -306,15 +307,30 @@ std::optional<PlannedStage> padded_copy(const TiledReduction& r, const ir::Load&
   return stage;
 }
 
-// A result of other nests: only this read is from panels, which are copied when the nest begins.
+// Whether panels of the lanes serve reads along the rows as well: panels of all that is read begin
+// where tiles do.
+bool serves_both(const TiledReduction& r, const ir::Load& along_lanes) {
+  bool has_rows = false;
+  for (const ir::Load* load : ir::reads_of(*r.update))
+    has_rows = has_rows || (load->buffer == along_lanes.buffer &&
+                            panel_iterator(*load, "", r.row.loop) == r.row.loop);
+  const ir::Statement* update[] = {r.update};
+  const auto row = first_value(*r.update, r.row.loop),
+             lane = first_of_tiles(*r.program, update, r.lane.loop, Lanes::OfTile);
+  return has_rows && panel_iterator(along_lanes, r.lane.loop, "") == r.lane.loop && lane && row &&
+         *lane <= *row;
+}
+
+// A result of other nests: only the update reads panels, which are copied when the nest begins.
 PlannedStage packed_read(const TiledReduction& r, const ir::Load& load) {
   const bool is_lane = panel_iterator(load, r.lane.loop, r.row.loop) == r.lane.loop;
   const Panels panels = panels_of(r, load, is_lane ? r.lane : r.row);
-  return {.tensor = load.buffer,
-          .dimensions = panels.dimensions,
-          .layout = panels.layout,
-          .reader = r.update->name,
-          .subscripts = panels.dimensions};
+  PlannedStage stage{.tensor = load.buffer,
+                     .dimensions = panels.dimensions,
+                     .layout = panels.layout,
+                     .reader = r.update->name};
+  if (!serves_both(r, load)) stage.subscripts = panels.dimensions;
+  return stage;
 }
 
 // A constant is copied before the first run. A temporary is not: what defines it writes where it
@@ -351,10 +367,11 @@ std::vector<PlannedStage> operand_stages(const TiledReduction& r, std::set<std::
   for (const ir::Expr& value : r.update->values) {
     for (const ir::Load* load : ir::loads_of(value)) {
       if (is_result(*r.program, *load)) {
+        const ir::Load& along = serves_both(r, *panel_load(r, load)) ? *panel_load(r, load) : *load;
         std::vector<ir::Affine> at{ir::Affine::symbol(load->buffer)};
-        for (const ir::Index& index : load->indices) at.push_back(index.affine);
+        for (const ir::Index& index : along.indices) at.push_back(index.affine);
         if (r.packed.contains(load->buffer) && read.insert(at).second)
-          stages.push_back(packed_read(r, *load));
+          stages.push_back(packed_read(r, along));
         continue;
       }
       if (!seen.insert(load->buffer).second) continue;

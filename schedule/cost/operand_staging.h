@@ -6,8 +6,8 @@
 //   x[c, h+r, w+s] else 0         stage x, or stage x at acc.update:c where c is the outermost loop
 //   B[b, k, n], loops b > n.o     stage B at C.update:b layout (b, k, n) [n//Nr, b, k, n%Nr]
 //
-//   D[k, i] * D[k, j], written before     stage S: D[k, j] layout (k, j) [j//Nr, k, j%Nr], and D[k,
-//   i]
+//   D[k, i] * D[k, j], written before     stage S: D[k, j] layout (k, j) [j//Nr, k, j%Nr], and
+//                                         D[k, i]; or stage S: D for both, where that is as good
 //
 // A copy for the whole kernel is a nest of its own, whose loops threads share where that
 // pays: parallel w.in:n.o. What a panel holds across, B[n, k] for lanes n, is copied in squares of

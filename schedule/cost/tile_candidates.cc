@@ -20,8 +20,8 @@ constexpr int kFewSteps = 4;  // of a square that is not whole: what a load of 1
 constexpr double kCopyAlong = 0.5, kCopyAcross = 1, kCopyInSquares = 0.6;
 constexpr double kCrowdedCopyAcross = 5, kCrowdedCopyInSquares = 1.2;
 constexpr double kPanelCycles = 200;  // to begin with
-// Whole tiles that one cut at a diagonal costs besides, for each accumulator.
-constexpr double kCutTiles = 0.25;
+// Of a tile that a diagonal cuts, what is computed and not needed (lower/complete_tiles.h).
+constexpr double kCutOff = 0.5;
 
 // Cheapest first; equals stay in their order.
 void keep_cheapest(std::vector<TileCandidate>& all, std::size_t count) {
@@ -202,8 +202,7 @@ class TileFinder {
 
   int accumulators() const { return machine_.vector_registers - 2; }
 
-  // Whether one constraint has both loops, as in a triangle: rows then have to divide the lanes of
-  // a tile, so that tiles are cut along the lanes alone.
+  // Whether one constraint has both loops, as in a triangle.
   bool are_coupled(std::size_t lane, std::size_t row) const {
     return lane != none() && row != none() &&
            std::ranges::any_of(q_.main->domain, [&](const ir::Constraint& c) {
@@ -220,11 +219,14 @@ class TileFinder {
   }
 
   // The share of a triangle's tiles that the diagonal cuts: each row of tiles has one, and half as
-  // many tiles as the square has.
-  double cut_share(const TileLoopNumbers& at, int vectors) const {
-    const double tiles =
-        static_cast<double>(extent(at.lane)) / (2.0 * vectors * machine_.lanes(nest_.dtype));
-    return 1 / std::max(1.0, tiles);
+  // many tiles as the square has. Where rows do not divide the lanes of a tile the corners of tiles
+  // are not on the diagonal, and each column of tiles has one more.
+  double cut_share(const TileLoopNumbers& at, int vectors, std::int64_t rows) const {
+    const std::int64_t lanes = vectors * machine_.lanes(nest_.dtype);
+    const double tiles = static_cast<double>(extent(at.lane)) / (2.0 * static_cast<double>(lanes));
+    const double beside =
+        lanes % rows == 0 ? 0 : static_cast<double>(rows) / static_cast<double>(lanes);
+    return (1 + beside) / std::max(1.0, tiles);
   }
 
   // Registers for operands: what the outer row loop uses again waits for all of the inner one.
@@ -258,12 +260,9 @@ class TileFinder {
       const int most = (accumulators() - vectors) / vectors;
       const bool is_coupled = are_coupled(at.lane, at.row);
       const auto add = [&](std::int64_t rows, std::int64_t outer_rows) {
-        if (is_coupled && vectors * machine_.lanes(nest_.dtype) % rows != 0) return;
         const RegisterTile tile{static_cast<int>(rows), vectors, static_cast<int>(outer_rows)};
         if (!is_asked_for(at, tile)) return;
-        const double cut =
-            is_coupled ? kCutTiles * static_cast<double>(rows * vectors) * cut_share(at, vectors)
-                       : 0;
+        const double cut = is_coupled ? kCutOff * cut_share(at, vectors, rows) : 0;
         tiles.push_back({at, tile, steps_.cycles(at, tile) * (1 + cut), panel_cycles(at, tile)});
       };
       if (at.outer_row == none()) {

@@ -225,12 +225,10 @@ class TileChooser {
         }
   }
 
-  // Rows and lanes have an operand each, which the other leaves still, and do not bound each other.
+  // Rows and lanes have an operand each, which the other leaves still.
   bool shares_operands(const TileCandidate& candidate) const {
     const std::size_t row = candidate.at.row, lane = candidate.at.lane;
     if (row == none() || lane == none() || candidate.at.turned) return false;
-    for (const ir::Constraint& c : q_.main->domain)
-      if (c.expr.uses(name(row)) && c.expr.uses(name(lane))) return false;
     const auto moves_one = [&](std::size_t loop, std::size_t other) {
       return std::ranges::any_of(nest_.all, [&](const NestAccess& access) {
         return access.each_step && access.moves_with(loop) && !access.moves_with(other);
@@ -376,8 +374,10 @@ class TileChooser {
     for (const ir::Constraint& constraint : q_.main->domain) {
       if (constraint.equality) continue;
       bool upper = false;  // some loop further out is bounded above
-      for (const std::size_t loop : order) {
-        const std::int64_t factor = constraint.expr.coefficient(name(loop));
+      for (auto loop = order.begin(); loop != order.end(); ++loop) {
+        // Within a block of its tiles it goes on where that begins.
+        if (std::find(order.begin(), loop, *loop) != loop) continue;
+        const std::int64_t factor = constraint.expr.coefficient(name(*loop));
         if (factor > 0 && upper) return true;
         upper = upper || factor < 0;
       }

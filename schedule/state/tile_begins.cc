@@ -28,12 +28,23 @@ bool has_one_begin(const ir::Statement& s, const std::string& iterator) {
   });
 }
 
+// Whether each row begins where other loops say, and there alone, as in a triangle.
+bool has_own_begins(const ir::Statement& s, const std::string& iterator) {
+  return std::ranges::none_of(s.domain, [&](const ir::Constraint& c) {
+    const std::int64_t factor = c.expr.coefficient(iterator);
+    return factor > 0 && (c.expr - ir::Affine::symbol(iterator) * factor).is_constant();
+  });
+}
+
 // Elements of a cache line, where iteration n of the loop writes the n-th element of a long row
 // that begins with a line; 1: elsewhere. Where rows begin at other places each has a short vector
-// first, wherever tiles count from; a tile that is whole for all of them would be cut.
+// first, wherever tiles count from; a tile that is whole for all of them would be cut. There is
+// none in a triangle: its first tiles begin with a line, as panels of what is read do.
 std::int64_t line_of(const ir::Program& program, const ir::Statement& s,
                      const std::string& iterator, const ir::Interval& range, Lanes lanes) {
   const ir::Access& write = s.writes.front();
+  if (lanes == Lanes::OfTile && has_own_begins(s, iterator))
+    return kLineBytes / size_in_bytes(program.buffer(write.buffer).dtype);
   if (lanes == Lanes::None || write.indices.empty() || write.indices.back().indirect ||
       (lanes == Lanes::OfTile && !has_one_begin(s, iterator)))
     return 1;

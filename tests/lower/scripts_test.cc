@@ -267,21 +267,28 @@ TEST_CASE("gathers in tiles whose first lanes are skipped") {
 // Above a diagonal, below one, and between two: rows of a tile begin, end, or both, in the middle
 // of it.
 TEST_CASE("tiles of triangles and bands, accumulators in registers") {
-  for (const char* domain : {"j in i..M", "j in i+1..M", "j in 0..i+1", "j in i..i+3 if j < M"}) {
+  for (const char* domain : {"j in i..M", "j in i+1..M", "j in i+3..M", "j in 0..i+1",
+                             "j in 2*i..M", "j in i..i+3 if j < M"}) {
     CAPTURE(domain);
     const std::string text =
         std::string("program gram(M, K)\n  in x: f32[K, M]\n  inout y: f32[M, M]\n") +
         "  S: y[i, j] += x[k, i] * x[k, j]   for i in 0..M, k in 0..K, " + domain + "\n";
+    const int least = std::string(domain) == "j in i+3..M" ? 4 : 2;
+    const std::vector<ir::Values> sizes = {{{"M", least}, {"K", 2}},
+                                           {{"M", 9}, {"K", 3}},
+                                           {{"M", 16}, {"K", 3}},
+                                           {{"M", 23}, {"K", 2}}};
     for (const char* tile : {"i by 2, j by 8", "i by 4, j by 4", "i by 3, j by 8", "i by 8, j by 4",
-                             "i by 4, j by 12"})
-      check(
-          text,
-          {{{"M", 2}, {"K", 2}},
-           {{"M", 9}, {"K", 3}},
-           {{"M", 16}, {"K", 3}},
-           {{"M", 23}, {"K", 2}}},
-          std::string("split S: ") + tile +
-              "   tail cut\nnest j.o > i.o > k > [i.i] > <j.i> > S\nstage y at S:i.o in register");
+                             "i by 4, j by 12", "i by 7, j by 4"}) {
+      const std::string split = std::string("split S: ") + tile + "   tail cut\n";
+      check(text, sizes,
+            split + "nest j.o > i.o > k > [i.i] > <j.i> > S\nstage y at S:i.o in register");
+      check(text, sizes,
+            split +
+                "split S: j.o by 2, k by 2   tail cut\n"
+                "nest k.o > j.o.o > i.o > j.o.i > k.i > [i.i] > <j.i> > S\n"
+                "stage y at S:j.o.i in register\nstage x layout (k, j) [j//4, k, j%4]");
+    }
   }
 }
 

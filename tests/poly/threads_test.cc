@@ -134,43 +134,6 @@ TEST_CASE("tiles of a band whose statements have loops of their own: its last lo
 
 namespace {
 
-// Columns of a matrix that is scaled before, with those from `begin` on behind.
-std::string covariances(const std::string& begin) {
-  return "program covariances(M, N)\n  inout D: f64[N, M]\n  in    v: f64[M]\n  inout C: f64[M, "
-         "M]\n"
-         "  S1: D[i, j] = D[i, j] * v[j]\n  S2: C[i, j] += D[k, i] * D[k, j]   for i in 0..M, j "
-         "in " +
-         begin + "..M, k in 0..N\n";
-}
-
-}  // namespace
-
-TEST_CASE("each read of a tensor that was written before has panels of its own") {
-  Machine machine = schedule::wide_machine();
-  machine.vector_bits = 256;
-  machine.vector_registers = 16;
-  for (const char* begin : {"i", "i + 1"}) {
-    const std::string text = covariances(begin);
-    const auto large = schedule::bound_program(text, {{"M", 1200}, {"N", 1400}});
-    for (const auto& script :
-         {auto_schedule(*large, machine, {}), schedule::make_template(*large, machine)}) {
-      REQUIRE(static_cast<bool>(script));
-      const std::string printed = schedule::print(*script);
-      CAPTURE(printed);
-      CHECK(has(printed, "stage S2: D[k, j] layout (k, j) [j//Nr"));
-      CHECK(has(printed, "split S2: j by Nr1 from 1") == (std::string(begin) == "i + 1"));
-      const auto small = schedule::bound_program(text, {{"M", 70}, {"N", 45}});
-      schedule::Script again = *script;
-      again.digest.clear();
-      const auto state = schedule::replay(small, again, machine, {schedule::ProofLevel::Full, {}});
-      REQUIRE(static_cast<bool>(state));
-      CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
-    }
-  }
-}
-
-namespace {
-
 // By poly and by the templates, proved.
 std::vector<std::string> scripts_of(const char* text, const Machine& machine) {
   const auto program = schedule::bound_program(text, {});

@@ -1,0 +1,106 @@
+// Sums over parts of a square: tiles as those of the square have them, whole where a diagonal cuts
+// them.
+#include <random>
+
+#include "schedule/templates/templates.h"
+#include "tests/lower/check_passes.h"
+#include "tests/poly/checked_script.h"
+
+namespace polyte::poly {
+
+using schedule::has;
+
+namespace {
+
+// Columns of a matrix that is scaled before, with those from `begin` on behind.
+std::string covariances(const std::string& begin) {
+  return "program covariances(M, N)\n  inout D: f64[N, M]\n  in    v: f64[M]\n  inout C: f64[M, "
+         "M]\n"
+         "  S1: D[i, j] = D[i, j] * v[j]\n  S2: C[i, j] += D[k, i] * D[k, j]   for i in 0..M, j "
+         "in " +
+         begin + "..M, k in 0..N\n";
+}
+
+// A sum over k for each place of a triangle or a part of one, upper or lower, with what comes
+// before and after.
+std::string drawn_triangle(std::mt19937& random) {
+  const auto one_of = [&](std::vector<std::string> all) { return all[random() % all.size()]; };
+  const std::string domain =
+      " for " + one_of({"i in 0..N, j in i..N", "i in 0..N, j in i+1..N", "i in 0..N, j in i+30..N",
+                        "i in 0..N, j in 2*i..N", "i in 0..N, j in 0..i+1", "i in 1..N, j in 0..i",
+                        "i in 2..N, j in i-2..N", "i in 0..N-5, j in 0..i+5"});
+  const bool by_rows = random() % 2 == 0;
+  const auto at = [&](const std::string& array, const std::string& row) {
+    return array + (by_rows ? "[" + row + ", k]" : "[k, " + row + "]");
+  };
+  const std::string type = one_of({"f64", "f32", "i32"}), other = one_of({"A", "B"}),
+                    shape = by_rows ? "[N, K]" : "[K, N]";
+  const std::string term = random() % 3 == 0 ? at("A", "i") + " * " + at("B", "j") + " + " +
+                                                   at("B", "i") + " * " + at("A", "j")
+                                             : at("A", "i") + " * " + at(other, "j");
+  const bool scales = random() % 2 == 0;
+  std::string text = "program triangle(N, K)\n  " + std::string(scales ? "inout" : "in") +
+                     " A: " + type + shape + "\n  inout C: " + type + "[N, N]\n";
+  if (has(term, "B[")) text += "  in B: " + type + shape + "\n";
+  if (scales) text += "  Z: A[u, v] = A[u, v] * 2\n";
+  text += one_of(
+      {"", "  S0: C[i, j] = 0" + domain + "\n", "  S0: C[i, j] = C[i, j] * 3" + domain + "\n"});
+  text += "  S1: C[i, j] += " + term + domain + ", k in 0..K\n";
+  return text + one_of({"", "  S2: C[i, j] = C[i, j] + 1" + domain + "\n"});
+}
+
+}  // namespace
+
+TEST_CASE("reads of a tensor that was written before share panels where these begin as tiles do") {
+  Machine machine = schedule::wide_machine();
+  machine.vector_bits = 256;
+  machine.vector_registers = 16;
+  for (const std::string begin : {"i", "i + 1", "i + 30"}) {
+    const std::string text = covariances(begin);
+    const auto large = schedule::bound_program(text, {{"M", 1200}, {"N", 1400}});
+    for (const auto& script :
+         {auto_schedule(*large, machine, {}), schedule::make_template(*large, machine)}) {
+      REQUIRE(static_cast<bool>(script));
+      const std::string printed = schedule::print(*script);
+      CAPTURE(printed);
+      const bool is_far = begin == "i + 30";
+      const bool is_shared = has(printed, "stage S2: D layout (k, j) [j//Nr");
+      CHECK(is_shared != has(printed, "stage S2: D[k, j] layout (k, j) [j//Nr"));
+      if (has(printed, "covariances/poly")) CHECK(is_shared == !is_far);
+      CHECK(has(printed, "split S2: j by Nr1 from 24") == is_far);
+      CHECK_FALSE(has(printed, "split S2: j by Nr1 from 1"));
+      const auto small = schedule::bound_program(text, {{"M", 70}, {"N", 45}});
+      schedule::Script again = *script;
+      again.digest.clear();
+      const auto state = schedule::replay(small, again, machine, {schedule::ProofLevel::Full, {}});
+      REQUIRE(static_cast<bool>(state));
+      CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+    }
+  }
+}
+
+TEST_CASE("drawn triangles are proved and right, most in tiles with blocks of steps") {
+  std::mt19937 random(3);
+  int in_blocks = 0;
+  for (int i = 0; i < 12; ++i) {
+    const std::string text = drawn_triangle(random);
+    CAPTURE(text);
+    const Machine machine = random() % 2 == 0 ? one_core() : cores(2);
+    auto script = auto_schedule(*schedule::bound_program(text, {{"N", 2000}, {"K", 3000}}), machine,
+                                {.keep_order = true});
+    REQUIRE(static_cast<bool>(script));
+    const std::string printed = schedule::print(*script);
+    CAPTURE(printed);
+    in_blocks += has(printed, "stage C at S1:") && has(printed, "split S1: k by Kc");
+    script->digest.clear();
+    const int n = 33 + static_cast<int>(random() % 30), k = 1 + static_cast<int>(random() % 5);
+    const auto state = schedule::replay(schedule::bound_program(text, {{"N", n}, {"K", k}}),
+                                        *script, machine, {schedule::ProofLevel::Full, {}});
+    REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+    CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+    for (const int bits : {128, 256}) test::check_passes(*state, bits);
+  }
+  CHECK(in_blocks > 6);
+}
+
+}  // namespace polyte::poly
