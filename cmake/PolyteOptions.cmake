@@ -41,6 +41,8 @@ if(POLYTE_SANITIZE)
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
                          # Functions of the CUDA driver, whose types have names of ours; kernels.
                          $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
+  # An index within the capacity of a vector, beyond its size, is valid memory to a sanitizer.
+  target_compile_definitions(polyte_flags INTERFACE _GLIBCXX_ASSERTIONS)
   target_link_options(polyte_flags INTERFACE -fsanitize=${POLYTE_SANITIZE})
   if(POLYTE_SANITIZE MATCHES "address")
     # Each compiler has its own way to say it.

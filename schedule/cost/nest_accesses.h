@@ -41,7 +41,8 @@ struct NestAccess {
   Runs runs(std::span<const std::int64_t> points, std::int64_t gap = 0) const;
   double elements() const;  // of the whole tensor
   double bytes() const { return elements() * static_cast<double>(element_bytes); }
-  bool moves_with(std::size_t loop) const { return strides[loop] != 0; }
+  // False for a number that no loop has.
+  bool moves_with(std::size_t loop) const { return loop < strides.size() && strides[loop] != 0; }
   // Bytes of the lines touched when each loop runs over so many points; of its elements alone where
   // these are `dense`.
   double footprint(std::span<const std::int64_t> points, bool dense, int line_bytes) const;

@@ -330,7 +330,7 @@ class TileFinder {
                      const RegisterTile& tile) const {
     const std::size_t panel = access.moves_with(at.lane) ? at.lane : at.row;
     const int size = panel == at.row ? tile.rows : tile.vectors * machine_.lanes(nest_.dtype);
-    if (access.strides[panel] <= 1) return kCopyAlong;
+    if (panel == none() || access.strides[panel] <= 1) return kCopyAlong;
     const bool crowded =
         conflicts_in_cache(machine_, access.strides[panel] * access.element_bytes, size);
     const bool in_squares =
