@@ -31,7 +31,8 @@ struct Event {
   std::vector<std::int64_t> instance;  // reference iterators; of lane 0
   // Change of each from lane to lane; empty: one lane, or not even.
   std::vector<std::int64_t> strides;
-  int lanes = 1;
+  int lanes = 1;           // that run
+  bool is_vector = false;  // of those of a vector
   struct Cell {
     std::string buffer;
     std::vector<std::int64_t> index;
@@ -41,7 +42,8 @@ struct Event {
     std::int64_t position = 0;  // row-major, of the index
     bool combined = false;      // of a Program: the update's own read of what it writes
   };
-  std::vector<Cell> cells;  // reads in order of appearance, a run-time guard's first, then writes
+  std::vector<Cell> cells =
+      {};  // reads in order of appearance, a run-time guard's first, then writes
   std::vector<std::vector<std::int64_t>> of_lanes = {};  // instances, where these are not even
 };
 

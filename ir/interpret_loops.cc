@@ -193,6 +193,7 @@ class LoopMachine {
     const auto [begin, end] = lanes_that_run(step.access);
     first_lane_ = static_cast<int>(begin);
     event_.lanes = static_cast<int>(end - begin);
+    event_.is_vector = step.access.lanes > 1;
     event_.of_lanes.clear();
     if (step.lane_slot >= 0)
       for (std::int64_t lane = begin; lane < end; ++lane) {

@@ -20,7 +20,7 @@ namespace polyte::lower {
 
 struct PartitionOptions {
   // At most so many times the stores of the program, unrolled loops written out.
-  std::int64_t growth = 8;
+  std::int64_t growth = 16;
   std::int64_t max_stores = 1200;         // and at most so many
   std::int64_t max_branch_stores = 2400;  // in the branches of open tails, of which a run takes one
 };

@@ -252,7 +252,7 @@ class Comparison {
   // A lane that fills a place of its own in a private buffer: it may be past the last iteration,
   // for masks and guards are dropped there. Who reads what it leaves follows from the order.
   bool is_spare(const Event& event, int lane) const {
-    return event.lanes > 1 && std::ranges::none_of(event.cells, [&](const Event::Cell& cell) {
+    return event.is_vector && std::ranges::none_of(event.cells, [&](const Event::Cell& cell) {
              return cell.write && is_of(cell, lane) && reference_.program.find_buffer(cell.buffer);
            });
   }

@@ -4,7 +4,8 @@
 // set of sizes and data.
 //
 //   coverage   every instance of the reference whose value is used runs, and no other one
-//              (but spare lanes of a register that none reads)
+//              (but spare lanes of a register that none reads: what a lane does there otherwise
+//              than its instance shows where it is read)
 //   order      each read takes the value of the instance that the reference order says, and so does
 //              each output: an execution that breaks a flow, anti or output dependence shows here,
 //              whatever the data. Updates that may change places act on their own generation of the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "lower/names.h"
 #include "lower/simplify.h"
@@ -60,6 +61,7 @@ class Unroller {
   ir::Facts facts_;
   std::set<std::string> registers_, reported_;
   std::set<std::string> choosers_;  // loops that only registers want unrolled
+  std::set<std::string> places_;    // variables in subscripts of registers
 
   // Unrolls also the loops that choose registers of a buffer around them. `found`: subscripts of
   // these below, in the first iteration of loops that are unrolled there.
@@ -99,12 +101,15 @@ class Unroller {
   }
 
   // Adds the subscripts of registers in a store, a condition or an instruction.
-  static void collect(const Stmt& s, const Registers& registers, Subscripts& found) {
+  void collect(const Stmt& s, const Registers& registers, Subscripts& found) {
     if (registers.empty()) return;
     const auto see = [&](const std::string& buffer, const std::vector<ir::Index>& indices) {
       if (!registers.contains(buffer)) return;
-      for (const ir::Index& index : indices)
-        if (!index.affine.is_constant()) found[buffer].push_back(index.affine);
+      for (const ir::Index& index : indices) {
+        if (index.affine.is_constant()) continue;
+        found[buffer].push_back(index.affine);
+        index.affine.collect_symbols(places_);
+      }
     };
     const auto read = [&](const ir::Expr& e) {
       for (const ir::Load* load : ir::loads_of(e)) see(load->buffer, load->indices);
@@ -175,17 +180,24 @@ class Unroller {
     std::int64_t count = 0;
   };
 
-  // From a constant if one of the lower bounds is that, since registers are chosen by constants;
-  // else from the bound that gives the least number. nullopt with a reason where the number is
-  // unknown or too large.
+  // From the lower bound that gives the least number; for a subscript of registers from a constant,
+  // since these have numbers. nullopt with a reason where the number is unknown or too large.
   std::optional<Trips> trips_of(const ir::For& loop, std::string& reason) {
+    const bool is_place = places_.contains(loop.var);
+    std::vector<Affine> firsts = loop.lower;
+    if (is_place && std::ranges::none_of(firsts, &Affine::is_constant))
+      for (const Affine& lower : loop.lower)
+        if (const auto before = facts_.most(-lower)) firsts.emplace_back(-*before);
     std::optional<Trips> trips;
-    for (const Affine& lower : loop.lower)
+    const auto rank = [&](const Trips& t) {
+      const bool is_constant = t.first.is_constant();
+      return std::tuple(is_place && !is_constant, t.count, is_constant);
+    };
+    for (const Affine& first : firsts)
       for (const Affine& upper : loop.upper) {
-        const auto most = facts_.most(upper - lower);
+        const auto most = facts_.most(upper - first);
         if (!most) continue;
-        const Trips found{lower, std::max<std::int64_t>(*most, 0)};
-        const auto rank = [](const Trips& t) { return std::pair(!t.first.is_constant(), t.count); };
+        const Trips found{first, std::max<std::int64_t>(*most, 0)};
         if (!trips || rank(found) < rank(*trips)) trips = found;
       }
     if (!trips) {

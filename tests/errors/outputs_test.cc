@@ -203,7 +203,7 @@ with archive, archive.open("A.npy", "w") as member:
         member.write(bytes(1 << 20))
 )";
   REQUIRE(folder.run("python3 make.py") == 0);
-#if defined(POLYTE_ADDRESS_SANITIZER)  // whose shadow takes more
+#if defined(POLYTE_ADDRESS_SANITIZER) || defined(__SANITIZE_THREAD__)  // whose shadow takes more
   constexpr const char* kLimit = "";
 #else
   constexpr const char* kLimit = "ulimit -v 400000; ";
