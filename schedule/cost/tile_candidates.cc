@@ -22,6 +22,8 @@ constexpr double kCrowdedCopyAcross = 5, kCrowdedCopyInSquares = 1.2;
 constexpr double kPanelCycles = 200;  // to begin with
 // Of a tile that a diagonal cuts, what is computed and not needed (lower/complete_tiles.h).
 constexpr double kCutOff = 0.5;
+// Whole steps that a step besides costs of which a tile's rows have some: tests of each.
+constexpr double kFewRows = 2;
 
 // Cheapest first; equals stay in their order.
 void keep_cheapest(std::vector<TileCandidate>& all, std::size_t count) {
@@ -229,6 +231,19 @@ class TileFinder {
     return (1 + beside) / std::max(1.0, tiles);
   }
 
+  // The share of a tile's steps that not all of its rows have, where a row's steps begin or end
+  // with the row, as in `k in i..N`.
+  double uneven_steps(const TileLoopNumbers& at, std::int64_t rows) const {
+    double share = 0;
+    for (const std::string& reduction : q_.main->reductions) {
+      const std::size_t step = nest_.loop_number(reduction);
+      if (rows > 1 && are_coupled(step, at.row))
+        share += static_cast<double>(rows) /
+                 static_cast<double>(std::max<std::int64_t>(1, extent(step)));
+    }
+    return share;
+  }
+
   // Registers for operands: what the outer row loop uses again waits for all of the inner one.
   std::int64_t kept(const TileLoopNumbers& at, int vectors) const {
     std::int64_t count = 0;
@@ -262,7 +277,8 @@ class TileFinder {
       const auto add = [&](std::int64_t rows, std::int64_t outer_rows) {
         const RegisterTile tile{static_cast<int>(rows), vectors, static_cast<int>(outer_rows)};
         if (!is_asked_for(at, tile)) return;
-        const double cut = is_coupled ? kCutOff * cut_share(at, vectors, rows) : 0;
+        const double cut = (is_coupled ? kCutOff * cut_share(at, vectors, rows) : 0) +
+                           kFewRows * uneven_steps(at, rows);
         tiles.push_back({at, tile, steps_.cycles(at, tile) * (1 + cut), panel_cycles(at, tile)});
       };
       if (at.outer_row == none()) {
