@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "ir/program_text.h"
+#include "lower/build_loops.h"
 #include "schedule/script/replay.h"
 #include "tests/lower/check_passes.h"
 
