@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "lower/lane_rewriter.h"
 #include "lower/names.h"
