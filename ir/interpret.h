@@ -42,8 +42,8 @@ struct Event {
     std::int64_t position = 0;  // row-major, of the index
     bool combined = false;      // of a Program: the update's own read of what it writes
   };
-  std::vector<Cell> cells =
-      {};  // reads in order of appearance, a run-time guard's first, then writes
+  // Reads in order of appearance, a run-time guard's first, then writes.
+  std::vector<Cell> cells = {};
   std::vector<std::vector<std::int64_t>> of_lanes = {};  // instances, where these are not even
 };
 
@@ -56,7 +56,8 @@ struct InterpretOptions {
 
 // Runs on `buffers`: must hold every In, Const and InOut buffer (checked: type and shape; loops may
 // see a view of it, ir/views.h); Out (and Temp) are created. Reading an element
-// never written is UserError(InvalidInput), naming statement, instance and element.
+// never written is UserError(InvalidInput), naming statement, instance and element; loops may copy
+// it, and compute a vector of registers of it, until something else reads that.
 void interpret(const Program& program, Environment& buffers, const InterpretOptions& options);
 void interpret(const LoopProgram& program, Environment& buffers, const InterpretOptions& options);
 

@@ -128,7 +128,7 @@ class LoopMachine {
     current_ = nullptr;
     if (step.value.empty()) return run(step.body);
     event_.cells.clear();
-    if (evaluate(step.value[0])[0].integer == 0) return;
+    if (evaluate_defined(step.value[0])[0].integer == 0) return;
     const std::size_t outside = guards_.size();
     guards_.insert(guards_.end(), event_.cells.begin(), event_.cells.end());
     run(step.body);
@@ -242,7 +242,7 @@ class LoopMachine {
     for (std::size_t d = 0; d < access.subscripts.size(); ++d) {
       Subscript& s = access.subscripts[d];
       base[d] = s.affine.at(slots_);
-      if (!s.indirect.empty()) indirect[d] = &evaluate(s.indirect[0]);
+      if (!s.indirect.empty()) indirect[d] = &evaluate_defined(s.indirect[0]);
     }
     const auto [begin, end] = lanes_that_run(access);
     POLYTE_CHECK(cells.copies == 1 || thread_ / cells.unit < cells.copies,
@@ -371,6 +371,14 @@ class LoopMachine {
   const std::vector<Scalar>& evaluate(Node& node) {
     std::visit([&](const auto& op) { compute(node, op); }, node.source->op);
     return node.value;
+  }
+
+  // A subscript or a condition: of nothing that was never written, whatever its statement may do.
+  const std::vector<Scalar>& evaluate_defined(Node& node) {
+    std::vector<char> outside = std::exchange(undefined_, {});
+    const std::vector<Scalar>& value = evaluate(node);
+    undefined_ = std::move(outside);
+    return value;
   }
 
   // Value of lane `l` of an evaluated operand.

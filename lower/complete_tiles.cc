@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "lower/rewrite_exprs.h"
 #include "lower/simplify.h"

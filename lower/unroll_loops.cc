@@ -60,8 +60,8 @@ class Unroller {
   Names names_;
   ir::Facts facts_;
   std::set<std::string> registers_, reported_;
-  std::set<std::string> choosers_;  // loops that only registers want unrolled
-  std::set<std::string> places_;    // variables in subscripts of registers
+  std::set<std::string> choosers_;                     // loops that only registers want unrolled
+  std::map<std::string, std::vector<Affine>> places_;  // subscripts of registers, by variable
 
   // Unrolls also the loops that choose registers of a buffer around them. `found`: subscripts of
   // these below, in the first iteration of loops that are unrolled there.
@@ -108,7 +108,9 @@ class Unroller {
       for (const ir::Index& index : indices) {
         if (index.affine.is_constant()) continue;
         found[buffer].push_back(index.affine);
-        index.affine.collect_symbols(places_);
+        std::set<std::string> symbols;
+        index.affine.collect_symbols(symbols);
+        for (const std::string& symbol : symbols) places_[symbol].push_back(index.affine);
       }
     };
     const auto read = [&](const ir::Expr& e) {
@@ -157,7 +159,7 @@ class Unroller {
     for (Affine& bound : result.upper) bound = ir::substitute(bound, bindings);
     if (loop.kind == LoopKind::Unrolled) {
       std::string reason;
-      if (const auto trips = trips_of(result, reason))
+      if (const auto trips = trips_of(result, bindings, reason))
         return unrolled(result, *trips, bindings, again);
       if (!choosers_.contains(loop.var) && reported_.insert(loop.var).second)
         notes_.push_back("loop '" + loop.loop + "' is not unrolled: " + reason);
@@ -180,18 +182,18 @@ class Unroller {
     std::int64_t count = 0;
   };
 
-  // From the lower bound that gives the least number; for a subscript of registers from a constant,
-  // since these have numbers. nullopt with a reason where the number is unknown or too large.
-  std::optional<Trips> trips_of(const ir::For& loop, std::string& reason) {
-    const bool is_place = places_.contains(loop.var);
+  // From the lower bound that gives the least number; for a subscript of registers from what makes
+  // it a number, if need be the least value of a bound. nullopt with a reason where the number of
+  // iterations is unknown or too large.
+  std::optional<Trips> trips_of(const ir::For& loop, const Bindings& bindings,
+                                std::string& reason) {
     std::vector<Affine> firsts = loop.lower;
-    if (is_place && std::ranges::none_of(firsts, &Affine::is_constant))
+    if (places_.contains(loop.var))
       for (const Affine& lower : loop.lower)
         if (const auto before = facts_.most(-lower)) firsts.emplace_back(-*before);
     std::optional<Trips> trips;
     const auto rank = [&](const Trips& t) {
-      const bool is_constant = t.first.is_constant();
-      return std::tuple(is_place && !is_constant, t.count, is_constant);
+      return std::tuple(symbols_left(loop.var, t.first, bindings), t.count, t.first.is_constant());
     };
     for (const Affine& first : firsts)
       for (const Affine& upper : loop.upper) {
@@ -211,6 +213,22 @@ class Unroller {
       return std::nullopt;
     }
     return trips;
+  }
+
+  // Of subscripts of registers with this variable, once it begins there.
+  std::size_t symbols_left(const std::string& var, const Affine& first,
+                           const Bindings& bindings) const {
+    const auto place = places_.find(var);
+    if (place == places_.end()) return 0;
+    Bindings all = bindings;
+    all[var] = first;
+    std::size_t count = 0;
+    for (const Affine& subscript : place->second) {
+      std::set<std::string> symbols;
+      ir::substitute(subscript, all).collect_symbols(symbols);
+      count += symbols.size();
+    }
+    return count;
   }
 
   // `loop` with its bounds already substituted.
