@@ -196,6 +196,20 @@ TEST_CASE("the interpreter finds reads of what nobody wrote, and accesses outsid
   CHECK(run(copied + "      y[0] = c[1]\n      y[1] = y[0]  @R(1)\n") ==
         "R(1): reads y[0], which was never written");
   CHECK(run(copied + "      y[0] = c[1]\n      y[0] = f32(2)  @R(0)\n") == "");
+  // A vector of registers may be computed of it: who reads that is at fault, and so is a subscript.
+  const std::string registers =
+      head +
+      "  alloc t: f32[4] in stack\n    alloc k: i32[4] in stack\n"
+      "      alloc r: f32[4] in register\n        t[0; 4 by 1 if 2] = x4(f32(1))\n";
+  const std::string computed =
+      registers + "        r[0; 4 by 1] = (t[0; 4 by 1] + t[0; 4 by 1])  @S()\n";
+  CHECK(run(computed + "        y[0; 4 by 1 if 2] = r[0; 4 by 1]\n") == "");
+  CHECK(run(computed + "        y[0; 4 by 1 if 3] = r[0; 4 by 1 if 3]  @R()\n") ==
+        "R(): reads r[2], which was never written");
+  CHECK(run(computed + "        y[0; 4 by 1] = r[0; 4 by 1]\n") ==
+        "output 'y' ends with a copy of what was never written, element 2");
+  CHECK(run(registers + "        r[0; 4 by 1] = t[{k[0; 4 by 1]}; 4 by 0]  @S()\n") ==
+        "S(): reads k[0], which was never written");
   CHECK(run(head + "  y[0; 8 by 1 if 4] = x8(f32(1))\n") == "");
   CHECK(run(head + "  y[0; 8 by 1 if 5] = x8(f32(1))  @S()\n") ==
         "S(): y[4] is outside the buffer, shape [4]");
