@@ -1,13 +1,6 @@
 // interpret(LoopProgram): executes the loops as written, in any form, and checks bounds,
-// initialisation and races. Names are resolved to slots first; nothing else is shared with
-// `lower` or `codegen`.
-//
-// Races: every running Parallel or Vector loop has an execution number, every iteration of it an
-// index. A cell remembers, per level of such loops, in which iteration it was first read and
-// last written; touching it in another iteration of the same execution, with a write on either
-// side, is a race. One record per level is enough: executions follow each other, so an older
-// record of the same level was in the same iteration. Atomic updates of one cell do not conflict
-// with each other, only with what is not atomic.
+// initialisation and races (race_check.h). Names are resolved to slots first; nothing else is
+// shared with `lower` or `codegen`.
 //
 // Threads of a GPU: iteration i of a loop of threads is thread i of its block, iteration (i, j)
 // of warps and lanes thread 32 i + j, everything else thread 0. A register belongs to the thread
@@ -16,6 +9,7 @@
 #include <algorithm>
 
 #include "ir/interpret.h"
+#include "ir/race_check.h"
 #include "ir/resolved_loops.h"
 #include "ir/views.h"
 
@@ -29,7 +23,7 @@ using namespace resolved;
 class LoopMachine {
  public:
   LoopMachine(Resolver& resolver, const InterpretOptions& options)
-      : buffers_(resolver.buffers), options_(options), levels_(resolver.race_depth) {
+      : buffers_(resolver.buffers), options_(options), races_(resolver.race_depth) {
     slots_.resize(resolver.symbols.size());
     for (const auto& [name, value] : options.sizes) {
       const auto known = resolver.symbols.find(name);
@@ -61,10 +55,9 @@ class LoopMachine {
  private:
   std::vector<Cells>& buffers_;
   const InterpretOptions& options_;
-  std::size_t levels_;
+  Races races_;
   std::vector<std::int64_t> slots_;
-  std::vector<Level> running_;  // race loops, outermost first
-  std::int64_t executions_ = 0, executed_ = 0;
+  std::int64_t executed_ = 0;
   std::int64_t thread_ = 0;
   const Step* current_ = nullptr;
   Event event_;
@@ -105,18 +98,18 @@ class LoopMachine {
     std::int64_t begin = step.lower[0].at(slots_), end = step.upper[0].at(slots_);
     for (const Linear& bound : step.lower) begin = std::max(begin, bound.at(slots_));
     for (const Linear& bound : step.upper) end = std::min(end, bound.at(slots_));
-    if (step.races) running_.push_back({++executions_, 0});
+    if (step.races) races_.begin_loop();
     const std::int64_t outside = thread_;
     for (std::int64_t i = begin; i < end; ++i) {
       slots_[static_cast<std::size_t>(step.slot)] = i;
-      if (step.races) running_.back().iteration = i;
+      if (step.races) races_.begin_iteration(i);
       if (is_of_threads(step.loop_kind))
         thread_ = outside + i * (step.loop_kind == LoopKind::Warp ? kLanes : 1);
       count_step();
       run(step.body);
     }
     thread_ = outside;
-    if (step.races) running_.pop_back();
+    if (step.races) races_.end_loop();
   }
 
   bool all_hold(const std::vector<Test>& tests) const {
@@ -149,7 +142,7 @@ class LoopMachine {
                           Content::None);
     cells.records.clear();
     cells.owners.assign(step.of_threads ? cells.contents.size() : 0, -1);
-    cells.first_level = running_.size();
+    cells.first_level = races_.depth();
     run(step.body);
   }
 
@@ -285,28 +278,12 @@ class LoopMachine {
           "]");
   }
 
-  // Null where no race loop runs inside the allocation: then its iterations have copies of their
-  // own. Fresh records say execution 0, which no loop ever has (`executions_` is raised before it
-  // is used), so they conflict with nothing.
-  CellRecord* records_of(Cells& cells, std::int64_t position) {
-    if (running_.size() <= cells.first_level) return nullptr;
-    if (cells.records.empty())
-      cells.records.resize(
-          static_cast<std::size_t>(std::max<std::int64_t>(cells.size * cells.copies, 1)) * levels_);
-    return cells.records.data() + static_cast<std::size_t>(position) * levels_;
-  }
-
-  // Another execution of the loop came before or after as a whole: that orders the two. Within one
-  // execution, iterations are unordered.
-  static bool conflicts(const Level& record, const Level& now) {
-    return record.execution == now.execution && record.iteration != now.iteration;
-  }
-
-  [[noreturn]] void race(const Cells& cells, std::int64_t position, std::size_t subscripts,
-                         const Level& other, const Level& now) const {
-    fault(where() + ": race on " + element(cells, position, subscripts) +
-          ", touched in iterations " + std::to_string(other.iteration) + " and " +
-          std::to_string(now.iteration) + " of a parallel or vector loop");
+  void expect_none(const std::optional<Races::Race>& race, const Cells& cells,
+                   std::int64_t position, std::size_t subscripts) const {
+    if (race)
+      fault(where() + ": race on " + element(cells, position, subscripts) +
+            ", touched in iterations " + std::to_string(race->earlier) + " and " +
+            std::to_string(race->now) + " of a parallel or vector loop");
   }
 
   void check_owner(Cells& cells, std::int64_t position, std::size_t subscripts, bool write) const {
@@ -321,9 +298,6 @@ class LoopMachine {
           element(cells, position, subscripts) + ", a register of " + unit + std::to_string(owner));
   }
 
-  // Of many reads in one execution the first is kept. That is enough: iterations run one after the
-  // other here, so a write in iteration i follows only reads of iterations up to i; if the first
-  // read was in i as well, all were.
   void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access, int lane) {
     const bool is_defined = cells.contents.empty() ||
                             cells.contents[static_cast<std::size_t>(position)] == Content::Value;
@@ -335,14 +309,8 @@ class LoopMachine {
       fault(where() + ": reads " + element(cells, position, access.subscripts.size()) +
             ", which was never written");
     check_owner(cells, position, access.subscripts.size(), false);
-    CellRecord* records = records_of(cells, position);
-    if (!records || is_atomic_part(access)) return;
-    for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
-      for (const Level& other : {records[d].write, records[d].atomic})
-        if (conflicts(other, running_[d]))
-          race(cells, position, access.subscripts.size(), other, running_[d]);
-      if (records[d].read.execution != running_[d].execution) records[d].read = running_[d];
-    }
+    if (!is_atomic_part(access))
+      expect_none(races_.read(cells, position), cells, position, access.subscripts.size());
   }
 
   // The read of an atomic update: its write is checked.
@@ -355,15 +323,8 @@ class LoopMachine {
       cells.contents[static_cast<std::size_t>(position)] =
           defined ? Content::Value : Content::UndefinedCopy;
     check_owner(cells, position, step.access.subscripts.size(), true);
-    CellRecord* records = records_of(cells, position);
-    if (!records) return;
-    for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
-      for (const Level& other :
-           {records[d].read, records[d].write, step.atomic ? Level{} : records[d].atomic})
-        if (conflicts(other, running_[d]))
-          race(cells, position, step.access.subscripts.size(), other, running_[d]);
-      (step.atomic ? records[d].atomic : records[d].write) = running_[d];
-    }
+    expect_none(races_.write(cells, position, step.atomic), cells, position,
+                step.access.subscripts.size());
   }
 
   // --- expressions
