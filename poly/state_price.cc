@@ -304,16 +304,23 @@ const char* StatePrice::bound() const {
   return kNames[static_cast<std::size_t>(std::ranges::max_element(times) - times.begin())];
 }
 
-StatePrice price_of(const schedule::State& state, const Machine& machine) {
-  StatePrice sum;
+std::vector<StatementCost> prices_of(const schedule::State& state, const Machine& machine) {
+  std::vector<StatementCost> costs;
   for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) {
     const schedule::ScheduledStatement& s = state.at(leaf->statement);
     const auto stored =
         std::ranges::find_if(state.staged, [&](const schedule::StagedBuffer& staged) {
           return staged.name == s.body.writes.front().buffer && staged.at_compile_time;
         });
-    if (stored != state.staged.end()) continue;
-    const StatePrice price = Pricer(state, s, machine).price();
+    if (stored == state.staged.end())
+      costs.push_back({leaf->statement, Pricer(state, s, machine).price()});
+  }
+  return costs;
+}
+
+StatePrice price_of(const schedule::State& state, const Machine& machine) {
+  StatePrice sum;
+  for (const auto& [statement, price] : prices_of(state, machine)) {
     sum.cycles += price.cycles;
     sum.issue += price.issue;
     sum.beyond_l1 += price.beyond_l1;

@@ -6,6 +6,9 @@
 // there is a schedule.)
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "schedule/state/state.h"
 #include "support/machine.h"
 
@@ -23,5 +26,13 @@ struct StatePrice {
   const char* bound() const;
 };
 StatePrice price_of(const schedule::State& state, const Machine& machine);
+
+// Its statements' own, in the order of the nests; cycles of one that has threads are shared by
+// them.
+struct StatementCost {
+  std::string statement;
+  StatePrice price;
+};
+std::vector<StatementCost> prices_of(const schedule::State& state, const Machine& machine);
 
 }  // namespace polyte::poly

@@ -3,6 +3,7 @@
 #include <span>
 #include <sstream>
 
+#include "driver/cli/prediction_report.h"
 #include "driver/cli/reports.h"
 #include "driver/cli/thread_order.h"
 #include "driver/cli/works.h"
@@ -184,7 +185,8 @@ void add_gpu_rows(const std::vector<std::unique_ptr<Work>>& works, SideBySide& t
 
 // Rows that need a compiled operator are empty for networks.
 void print_side_by_side(const std::vector<std::unique_ptr<Work>>& works,
-                        const std::vector<Lines>& times, const Lines& verdicts, bool proved) {
+                        const std::vector<Lines>& times, const std::vector<Lines>& models,
+                        const Lines& verdicts, bool proved) {
   SideBySide table;
   const auto add = [&](const char* title, const auto& cell) {
     std::vector<Lines> cells;
@@ -201,6 +203,7 @@ void print_side_by_side(const std::vector<std::unique_ptr<Work>>& works,
   }
   table.add("", names);
   table.add("time", times);
+  if (!models.empty()) table.add("model", models);
   add("nest", [](const Work& work) { return Lines{nest_line(work.op->built)}; });
   add("storage", [](const Work& work) { return storage_lines(work.op->built); });
   add_gpu_rows(works, table);
@@ -239,6 +242,8 @@ nlohmann::json row_of(const Work& work, const Figures& figures, std::size_t i,
                                timed ? figures.peaks.at(work.dtype) : 0, machine, options.threads);
   if (!timed) row["not_measured"] = options.why_not_measured;
   if (!work.op) return row;
+  if (options.predicted && !work.gpu)
+    row["predicted"] = predicted_of(work, machine, options.threads);
   const CompileTimes times = compile_times(work);
   row["compile_ms"] = {{"schedule", times.schedule},
                        {"proof", times.proof},
@@ -271,7 +276,8 @@ int run_compare(BenchOptions options) {
   const Figures figures =
       options.why_not_measured.empty() ? time_all(works, options, machine) : Figures();
   nlohmann::json rows = nlohmann::json::array();
-  std::vector<Lines> times;
+  std::vector<Lines> times, models;
+  std::vector<double> predicted;  // nanoseconds, 0: not known
   for (std::size_t i = 0; i < works.size(); ++i) {
     nlohmann::json row = row_of(*works[i], figures, i, machine, options);
     std::optional<bench::Ratio> ratio;
@@ -285,6 +291,11 @@ int run_compare(BenchOptions options) {
     // Equal loops are equal work: a ratio of their times would say nothing of either.
     const bool is_other = i > 0 && !has_same_loops(*works[i], *works[0]);
     times.push_back(time_lines(row, is_other && ratio ? &*ratio : nullptr));
+    if (options.predicted) {
+      models.push_back(predicted_lines(row));
+      const nlohmann::json model = row.value("predicted", nlohmann::json::object());
+      predicted.push_back(model.value("nanoseconds", 0.0));
+    }
     rows.push_back(std::move(row));
   }
   if (options.json) {
@@ -292,7 +303,10 @@ int run_compare(BenchOptions options) {
     return status;
   }
   print_heading(options, machine);
-  print_side_by_side(works, times, verdicts, !options.verb.schedule.no_proof);
+  print_side_by_side(works, times, models, verdicts, !options.verb.schedule.no_proof);
+  if (options.predicted)
+    for (const std::string& line : rank_lines(ranked_pairs(works, predicted, figures.timings)))
+      std::printf("%s\n", line.c_str());
   for (const std::unique_ptr<Work>& work : works) {
     if (!work->script.empty()) std::printf("\n# %s\n%s", work->name.c_str(), work->script.c_str());
   }
@@ -310,6 +324,8 @@ void add_compare(const Verb& app) {
   verb.flag("--emulate", options->verb.emulate,
             "of a GPU: emulate its threads on this CPU, check and count every access");
   add_order_option(verb, options->order);
+  verb.flag("--predicted", options->predicted,
+            "what the model expects beside what is measured, and which pairs it ranks wrongly");
   verb.example(
       "polyte compare 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=256,n=256,k=256 --schedulers "
       "poly,template");

@@ -24,6 +24,7 @@ struct BenchOptions {
   std::string fill = "normal";
   int threads = 1, repetitions = 15;
   bool json = false, proof = false;
+  bool predicted = false;  // compare: the model's figures, too
   // Of a GPU, what compare decides: whether the work is on a device, is emulated, or is
   // compiled only.
   enum class On { Device, Emulator, Nothing } on = On::Device;

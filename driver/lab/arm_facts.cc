@@ -27,7 +27,8 @@ std::string figure(double value) {
 std::string bytes_text(double bytes) {  // "48 KiB"
   constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  // From 1000 on in the next unit: three digits are shown.
+  for (; bytes >= 999.5 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
   char text[32];
   std::snprintf(text, sizeof text, "%.3g %s", bytes, kUnits[unit]);
   return text;
@@ -67,16 +68,21 @@ std::string memory_text(const ArmResult& arm) {
   return bytes_text(all) + (scratch > 0 ? ", " + bytes_text(scratch) + " of it scratch" : "");
 }
 
+std::string predicted_work_text(const Predicted& model) {
+  std::string text = model.flops > 0 ? figure(model.flops) + " operations" : "";
+  if (model.beyond_l1 + model.beyond_l2 + model.beyond_l3 <= 0) return text;
+  return text + (text.empty() ? "" : "; ") + "from beyond L1 " + bytes_text(model.beyond_l1) +
+         ", L2 " + bytes_text(model.beyond_l2) + ", L3 " + bytes_text(model.beyond_l3);
+}
+
 std::string predicted_text(const ArmResult& arm) {
   if (!arm.predicted) return "";
   const Predicted& model = *arm.predicted;
   std::string text =
       model.nanoseconds > 0 ? time_text(model.nanoseconds) : figure(model.cycles) + " cycles";
   if (!model.bound.empty()) text += ", by " + model.bound;
-  if (model.flops > 0) text += "; " + figure(model.flops) + " operations";
-  if (model.beyond_l1 + model.beyond_l2 + model.beyond_l3 <= 0) return text;  // not known: a GPU's
-  return text + "; from beyond L1 " + bytes_text(model.beyond_l1) + ", L2 " +
-         bytes_text(model.beyond_l2) + ", L3 " + bytes_text(model.beyond_l3);
+  const std::string work = predicted_work_text(model);
+  return work.empty() ? text : text + "; " + work;
 }
 
 std::string counted_text(const ArmResult& arm) {

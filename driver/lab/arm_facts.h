@@ -13,8 +13,11 @@ std::string compile_text(const ArmResult& arm);  // "schedule 1.2 ms, proof 3.4 
 // Interface, scratch and stack together; 0: not known.
 double memory_bytes(const ArmResult& arm);
 std::string memory_text(const ArmResult& arm);  // "48 KiB, 4 KiB of it scratch"
-std::string predicted_text(
-    const ArmResult& arm);  // "6.2 us, by issue; 524288 operations; from beyond L1 ..": the model's
+// "6.2 us, by issue; 524288 operations; from beyond L1 ..": the model's. Empty: nothing is
+// predicted.
+std::string predicted_text(const ArmResult& arm);
+// Of it what follows the time; empty where that is not known, as of a GPU.
+std::string predicted_work_text(const Predicted& model);
 // "instructions 81920, .."; empty: the processor does not count.
 std::string counted_text(const ArmResult& arm);
 // One line each of the parts that are known: storage, order, proof.

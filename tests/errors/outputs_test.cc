@@ -1,6 +1,7 @@
 // What becomes of results: a stream that cannot be written, a result over its own input, inputs
 // that nobody gave.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,6 +163,33 @@ TEST_CASE("compare prints lines of 80 characters however many are compared") {
     CAPTURE(line);
     CHECK(line.size() <= 80);
   }
+}
+
+TEST_CASE("compare --predicted has the model's figures beside the times, and judges its order") {
+  Folder folder;
+  const std::string command =
+      "polyte compare 'z[i] = sum[j] A[i, j] * x[j]' --shape i=64,j=64 "
+      "--repetitions 3 --schedulers naive,isl,poly --predicted ";
+  REQUIRE(folder.run(command + ">out.txt") == 0);
+  const std::string text = folder.read("out.txt");
+  CAPTURE(text);
+  CHECK(text.find("predicted: ") != std::string::npos);
+  CHECK(text.find("\nmodel        measured: ") != std::string::npos);
+  CHECK(text.find(" operations;") != std::string::npos);
+  CHECK(text.find("from beyond L1 ") != std::string::npos);
+  CHECK(text.find("\nmodel: ") != std::string::npos);  // " of .. pairs as measured"
+  REQUIRE(folder.run(command + "--json >out.txt") == 0);
+  const auto rows = nlohmann::json::parse(folder.read("out.txt"))["benchmarks"];
+  REQUIRE(rows.size() == 3);
+  for (const auto& row : rows) {
+    const auto& predicted = row["predicted"];
+    CHECK(predicted["cycles"].get<double>() > 0);
+    double all = 0;
+    for (const auto& statement : predicted["statements"]) all += statement["cycles"].get<double>();
+    CHECK(all == doctest::Approx(predicted["cycles"].get<double>()));
+  }
+  // 64 * 64 products and sums.
+  CHECK(rows[0]["predicted"]["flops"] == 2.0 * 64 * 64);
 }
 
 TEST_CASE("one refused script leaves the others their comparison") {
