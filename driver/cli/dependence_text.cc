@@ -58,19 +58,33 @@ bool says_the_same(const ReportedDependence& a, const ReportedDependence& b) {
   return a.reduction == b.reduction && a.exact == b.exact && a.distances == b.distances;
 }
 
+using Group = std::vector<const ReportedDependence*>;
+
+// Of one pair of statements through one tensor each.
+std::vector<Group> groups_of(const DependenceReport& report) {
+  std::vector<Group> groups;
+  for (const ReportedDependence& d : report.dependences) {
+    const ReportedDependence* last = groups.empty() ? nullptr : groups.back().back();
+    if (!last || last->source != d.source || last->sink != d.sink || last->tensor != d.tensor)
+      groups.emplace_back();
+    groups.back().push_back(&d);
+  }
+  return groups;
+}
+
+std::string title_of(const ReportedDependence& d) {
+  return (d.source == d.sink ? d.sink + " after itself" : d.sink + " after " + d.source) +
+         ", through " + d.tensor;
+}
+
 // Dependences of one pair of statements through one tensor; kinds that say the same in
 // one paragraph, as flow, anti and output of a sum do.
 //   S after itself, through A
 //     flow   it reads what it wrote
 //       distance   (t, i): (0, 1) or (1, -1) or (1, 0)
 //       example    S(t=0, i=1) writes A[1], then S(t=0, i=2) reads it
-void print_group(std::ostream& out, const std::vector<const ReportedDependence*>& group,
-                 const ir::Program& program) {
-  const ReportedDependence& first = *group.front();
-  out << "\n"
-      << (first.source == first.sink ? first.sink + " after itself"
-                                     : first.sink + " after " + first.source)
-      << ", through " << first.tensor << "\n";
+void print_group(std::ostream& out, const Group& group, const ir::Program& program) {
+  out << "\n" << title_of(*group.front()) << "\n";
   std::vector<bool> told(group.size());
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (told[i]) continue;
@@ -88,6 +102,21 @@ void print_group(std::ostream& out, const std::vector<const ReportedDependence*>
 
 }  // namespace
 
+std::vector<std::string> dependence_pairs(const DependenceReport& report) {
+  std::vector<std::string> lines;
+  for (const Group& group : groups_of(report)) {
+    std::string line = title_of(*group.front()) + ": ";
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const ReportedDependence& d = *group[i];
+      line += (i == 0 ? "" : ", ") + d.kind;
+      const bool is_last = i + 1 == group.size() || group[i + 1]->distances != d.distances;
+      if (is_last && !d.loops.empty()) line += " " + distances_text(d);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 std::string dependence_text(const DependenceReport& report) {
   std::ostringstream out;
   const ir::Program& program = *report.program;
@@ -97,18 +126,7 @@ std::string dependence_text(const DependenceReport& report) {
       << (report.statements.size() == 1 ? "" : "s") << ", " << report.dependences.size()
       << (report.direct ? " direct" : "") << " dependence"
       << (report.dependences.size() == 1 ? "" : "s") << "\n";
-  std::vector<const ReportedDependence*> group;
-  const auto flush = [&] {
-    if (!group.empty()) print_group(out, group, program);
-    group.clear();
-  };
-  for (const ReportedDependence& d : report.dependences) {
-    const ReportedDependence* last = group.empty() ? nullptr : group.back();
-    if (last && (last->source != d.source || last->sink != d.sink || last->tensor != d.tensor))
-      flush();
-    group.push_back(&d);
-  }
-  flush();
+  for (const Group& group : groups_of(report)) print_group(out, group, program);
   return out.str();
 }
 

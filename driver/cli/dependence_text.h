@@ -18,6 +18,8 @@ struct DependenceQuery {
 schedule::DependenceReport dependences_of(const std::shared_ptr<const ir::Program>& program,
                                           const DependenceQuery& query);
 std::string dependence_text(const schedule::DependenceReport& report);
+// A line for each pair of statements and tensor: "S4 after S3, through R: flow (k, j): (0, 0)".
+std::vector<std::string> dependence_pairs(const schedule::DependenceReport& report);
 std::string dependence_json(const schedule::DependenceReport& report);
 
 // The Program with a small number for each size that is open: for a picture.

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "driver/cli/explain_order.h"
 #include "driver/cli/reports.h"
 #include "schedule/proof/rounding.h"
 
@@ -102,7 +103,8 @@ std::string layouts_text(const graph::OptimizeReport& passes) {
 }
 
 // Who chose a line is part of the Script (Provenance); each origin is explained once.
-std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved) {
+std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved,
+                           bool with_dependences) {
   const schedule::Script& script = kernel.script;
   std::vector<std::string> directives = lines_of(schedule::print(script)), reasons, notes;
   directives.erase(directives.begin());  // the header
@@ -120,8 +122,11 @@ std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& mac
   add(text, "schedule", {script.name + declined});
   add(text, "directives", directives);
   add(text, "chosen by", reasons);
+  if (with_dependences) add(text, "dependences", dependence_lines(kernel.program));
   if (!kernel.considered.empty()) add(text, "considered", kernel.considered);
   add(text, "nest", {nest_line(kernel)});
+  add(text, "no threads", thread_lines(kernel, machine));
+  add(text, "no vectors", vector_lines(kernel, machine));
   add(text, "storage", storage_lines(kernel));
   add(text, "float order", order_lines(kernel));
   add(text, "proof", {proof_line(kernel, proved)});

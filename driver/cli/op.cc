@@ -167,7 +167,7 @@ void show(const OpOptions& options, const driver::BuiltKernel& kernel,
   if (!options.dump_dir.empty()) dump_passes(pass_files(options), kernel, target.machine);
   if (!options.explain) return;
   std::ostream& out = options.json ? std::cerr : std::cout;
-  out << explain_kernel(kernel, target.machine, !options.schedule.no_proof)
+  out << explain_kernel(kernel, target.machine, !options.schedule.no_proof, true)
       << "  fusion         does not apply: one Program is one kernel\n";
 }
 

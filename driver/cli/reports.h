@@ -12,7 +12,9 @@ namespace polyte::cli {
 
 // --explain: a kernel's directives, each with who chose it, what was declined or not done as asked,
 // its storage, how it was proved. `proved` is false under --no-proof.
-std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved);
+// `with_dependences`: those of the Program, too, which a network would have many of.
+std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved,
+                           bool with_dependences = false);
 
 // Parts of it, for comparisons: the loops; staged buffers, one per line; what changes in the
 // order of floating-point operations, each with its bound (the contract alone would say too much);
