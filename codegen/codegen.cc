@@ -150,6 +150,7 @@ class Job {
     ObjectCode::KernelInfo info{kernel.program.name, plan_scratch(kernel.program), {}, {}};
     KernelContext context{
         *module_, host_.machine, *instructions_, kernel, info.scratch, info.notes, {}, 0};
+    context.loaded = loaded_buffers(kernel.program);
     if (device_ops_) {
       Device device{device_module_ ? *device_module_ : *module_, target_.machine,
                     *device_instructions_, *device_ops_, info.launches};

@@ -306,31 +306,6 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
   }
 }
 
-// A masked store waits for its mask, on some processors for ten cycles and more, where no register
-// of masks is. Which lanes are active is known where a loop ends.
-bool FunctionEmitter::stores_in_pieces(const Access& a) const {
-  constexpr int kBitsWithMasks = 512;
-  return ops_ == nullptr && context_.machine.vector_bits < kBitsWithMasks &&
-         known_active(a.lanes) > 0;
-}
-
-// The first lanes as vectors of powers of two, the longest first: seven are four, two and one.
-void FunctionEmitter::store_pieces(const Access& a, Value* value, Value* pointer) {
-  const int active = known_active(a.lanes);
-  const auto align = llvm::Align(static_cast<std::uint64_t>(size_in_bytes(a.slot.dtype)));
-  llvm::Type* element = arithmetic_.memory_type(a.slot.dtype, 1);
-  for (int done = 0; done < active;) {
-    const auto count = static_cast<int>(std::bit_floor(static_cast<unsigned>(active - done)));
-    std::vector<int> from(static_cast<std::size_t>(count));
-    std::iota(from.begin(), from.end(), done);
-    Value* piece = count == 1 ? b_.CreateExtractElement(value, static_cast<std::uint64_t>(done))
-                              : b_.CreateShuffleVector(value, from);
-    Value* at = b_.CreateGEP(element, pointer, b_.getInt64(static_cast<std::uint64_t>(done)));
-    annotated(b_.CreateAlignedStore(piece, at, align), a.slot);
-    done += count;
-  }
-}
-
 // Lanes side by side in descending order: reversed and stored as one vector, so that a load of the
 // same lanes is served by this store.
 void FunctionEmitter::store_reversed(const Access& a, Value* value, Value* active) {

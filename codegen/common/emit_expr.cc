@@ -32,6 +32,7 @@ Value* FunctionEmitter::compute(const ir::ExprNode& node) {
         } else if constexpr (std::is_same_v<Op, ir::Load>) {
           if (Value* column = square_column(node)) return column;
           if (Value* vector = shifted(node)) return vector;
+          if (Value* vector = stored(op)) return vector;
           return op.guard.empty() ? load(access(op.buffer, op.indices, op.lanes))
                                   : guarded_load(node, op);
         } else if constexpr (std::is_same_v<Op, ir::Unary>) {

@@ -62,20 +62,26 @@ void FunctionEmitter::emit_block(const ir::Block& block) {
     find_squares({at, end});
     find_combs({at, end});
     find_shifted({at, end});
+    stored_.emplace();
     for (; at != end; ++at) emit(*at);
     columns_.clear();
     shifted_.clear();
     teeth_.clear();
+    stored_.reset();
   }
 }
 
 void FunctionEmitter::emit_store(const ir::Store& s) {
   emitted_.clear();
   if (ops_ != nullptr) statement_ = s.origin.statement.empty() ? s.buffer : s.origin.statement;
-  if (s.atomic && (in_parallel_ || ops_ != nullptr)) return emit_atomic(s);
-  if (emit_move(s)) return;
+  if (s.atomic && (in_parallel_ || ops_ != nullptr)) {
+    note_stored(s, nullptr);
+    return emit_atomic(s);
+  }
+  if (emit_move(s)) return note_stored(s, nullptr);
   if (s.async && ops_ != nullptr && copy_async(s, access(s.buffer, s.indices, s.lanes))) return;
   Value* value = widened(expr(s.value), s.lanes.count);
+  note_stored(s, value);
   if (store_tooth(s, value)) return;
   Access to = access(s.buffer, s.indices, s.lanes);
   if (s.nontemporal) to.stream = &s.buffer;

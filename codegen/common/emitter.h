@@ -58,7 +58,9 @@ struct KernelContext {
   // Buffers of such stores: why none of them does; empty if one does.
   std::map<std::string, std::string> streams{};
   Device* device = nullptr;
+  std::set<std::string> loaded{};  // buffers that the kernel loads
 };
+std::set<std::string> loaded_buffers(const ir::LoopProgram& program);
 
 // A function with the target's attributes.
 llvm::Function* make_function(KernelContext& context, llvm::FunctionType* type,
@@ -183,8 +185,6 @@ class FunctionEmitter {
   Value* element_pointers(const Access& a);  // a vector of addresses, one per lane
   std::vector<Value*> each_pointer(const Access& a);
   bool spans_vectors(const Access& a) const;
-  bool stores_in_pieces(const Access& a) const;
-  void store_pieces(const Access& a, Value* value, Value* pointer);
   Value* load_near_lanes(const Access& a, Value* active);
   Value* load_part(const Access& a, Value* pointer, Value* which);
   Value* part_mask(const Access& a, std::int64_t start);
@@ -251,6 +251,17 @@ class FunctionEmitter {
   void find_shifted(const std::vector<ir::Stmt>& run);  // of stores side by side
   void take_overlap(Overlap overlap);
   Value* shifted(const ir::ExprNode& node);
+  // ---- stores of some lanes, and loads of what they stored (emit_masked.cc)
+  struct Stored {
+    std::string buffer;
+    ir::Affine index;
+    ir::Lanes lanes;
+    Value* value = nullptr;
+  };
+  bool stores_in_pieces(const Access& a) const;
+  void store_pieces(const Access& a, Value* value, Value* pointer);
+  void note_stored(const ir::Store& s, Value* value);
+  Value* stored(const ir::Load& load);
   // ---- lines filled by strided stores (emit_comb.cc)
   struct Comb {
     std::vector<const ir::Store*> stores;  // by their first places, one beside the other
@@ -341,6 +352,8 @@ class FunctionEmitter {
   std::vector<Square> squares_;  // of the stores side by side that are being emitted
   std::vector<Overlap> overlaps_;
   std::unordered_map<const ir::ExprNode*, Shifted> shifted_;
+  // By masked stores side by side with the present one; none: it has no others beside it.
+  std::optional<std::vector<Stored>> stored_;
   // Load -> square, column; only looked up.
   std::unordered_map<const ir::ExprNode*, std::pair<int, int>> columns_;
   std::vector<Comb> combs_;  // of the stores side by side, too

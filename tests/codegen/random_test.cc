@@ -1,6 +1,6 @@
 // Random LoopPrograms, natively against the interpreter, bit for bit: all types, lanes, masks,
-// guards, floor divisions, register buffers, nested loops with dependent bounds. A failure prints
-// its seed and the loops.
+// loads of what was just stored, guards, floor divisions, register buffers, nested loops with
+// dependent bounds. A failure prints its seed and the loops.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -100,7 +100,7 @@ class Generator {
     }
     const int count = static_cast<int>(between(1, 3));
     for (int i = 0; i < count; ++i)
-      body.push_back(depth > 0 && chance(60) ? loop(depth) : statement());
+      body.push_back(depth > 0 && chance(60) ? loop(depth) : chance(25) ? run() : statement());
     if (!has_registers) return ir::make_block(std::move(body));
     const Registers r = registers_.back();
     body.push_back(store_all(r));
@@ -172,6 +172,32 @@ class Generator {
     if (!registers_.empty() && chance(40)) return register_store(static_cast<int>(below(3)));
     const ir::Buffer& buffer = program_.buffers[below(5)];
     return store(buffer.name, buffer.dtype, any_lanes());
+  }
+
+  // Stores side by side to nearly the same place, which load what those before have stored there.
+  ir::Stmt run() {
+    const ir::Buffer& buffer = program_.buffers[below(5)];
+    const int lanes = static_cast<int>(between(2, 16));
+    const Affine first = inside(2 * lanes + 3);
+    const ir::Lanes mask = lanes_of(lanes, 1);
+    const auto place = [&] {
+      const int apart[] = {0, 0, 0, 3, lanes};
+      return std::vector{ir::Index(first + Affine(apart[below(5)]))};
+    };
+    const auto active = [&] { return chance(75) ? mask : lanes_of(lanes, 1); };
+    std::vector<ir::Stmt> stores;
+    for (std::int64_t i = between(3, 6); i-- > 0;) {
+      ir::Load load;
+      load.buffer = buffer.name;
+      load.indices = place();
+      load.lanes = active();
+      Expr stored = node(buffer.dtype, lanes, load);
+      if (chance(60))
+        stored =
+            ir::make_select(value(DType::Bool, lanes, 1), stored, value(buffer.dtype, lanes, 1));
+      stores.push_back(ir::make_store({buffer.name, place(), stored, active(), {}}));
+    }
+    return ir::make_block(std::move(stores));
   }
 
   ir::Stmt store(const std::string& buffer, DType type, int lanes) {

@@ -392,6 +392,42 @@ TEST_CASE("of stores to one vector that nothing reads in between the last is lef
   CHECK(stores(read) == 2);  // the first, which is read, and the last
 }
 
+// No processor hands a masked store's value to a load. What lies over it in between, other lanes of
+// it and what a guard may leave out are loaded.
+TEST_CASE("what a masked store has stored is taken from its register") {
+  const auto text = [](const std::string& between, const std::string& load) {
+    return "loops kept\n  in x: f32[64]\n  inout y: f32[64]\n  out z: f32[112]\n\n"
+           "  for n in 5..12\n"
+           "    y[8; 16 by 1 if n] = (x[0; 16 by 1] * x[16; 16 by 1])\n" +
+           between + "    z[16*n - 80; 16 by 1] = " + load + "\n";
+  };
+  const std::string same = "y[8; 16 by 1 if n]";
+  const ir::Environment inputs{{"x", filled(DType::F32, {64}, 3)},
+                               {"y", filled(DType::F32, {64}, 4)}};
+  const auto loads = [&](const std::string& program) {
+    codegen::Kernel kernel{ir::parse_loop_program(program, "test"), {}};
+    const std::string assembly =
+        codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v4"));
+    std::size_t count = 0;
+    for (std::size_t at = assembly.find("{z}"); at != std::string::npos;
+         at = assembly.find("{z}", at + 1))
+      count += assembly.rfind('(', at) > assembly.rfind('\n', at);
+    return count;
+  };
+  CHECK(loads(text("", same)) == 0);
+  CHECK(loads(text("    y[20; 8 by 1] = x[3; 8 by 1]\n", same)) > 0);
+  for (const char* between :
+       {"", "    y[24; 8 by 1 if 3] = x[3; 8 by 1 if 3]\n", "    y[20; 8 by 1] = x[3; 8 by 1]\n",
+        "    y[n + 3] = x[7]\n", "    y[0; 16 by 2 if n] = x[1; 16 by 1 if n]\n",
+        "    if n >= 7\n      y[9] = x[7]\n",
+        "    y[7; 8 by 1 if 4] = x[3; 8 by 1 if 4]\n    y[8; 16 by 1 if n] = (y[8; 16 by 1 if n] + "
+        "x[9; 16 by 1])\n"})
+    for (const char* load :
+         {"y[8; 16 by 1 if n]", "y[8; 16 by 1 if n - 1]", "y[8; 16 by 1]", "y[8; 16 by 1 if 2..n]",
+          "(y[8; 16 by 1 if n] where n - 7 >= 0 else x16(f32(1)))"})
+      check_everywhere(text(between, load), inputs);
+}
+
 // Vectors as long as a line: those that overlap are shifted together. Any processor executes them,
 // in pieces.
 TEST_CASE("vectors that overlap are those that their neighbours say") {
