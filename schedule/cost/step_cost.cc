@@ -21,6 +21,8 @@ constexpr double kFarScatterCycles = 12;  // where each lane's place is on a pag
 // A vector of a square that is transposed in registers: of as many steps as it has lanes, and of
 // fewer, which are loaded in pieces of a vector. Measured on Zen 5.
 constexpr double kTurnedCycles = 3, kTurnedPiecesCycles = 4.2;
+// More where a square stays for those of another operand and they fill the registers.
+constexpr double kTurnedAway = 1.6;
 // A vector of every second element, or third, ..: so many loads and their shuffles, for
 // each element between.
 constexpr double kNearVectorCycles = 1.5;
@@ -137,7 +139,8 @@ std::int64_t StepCost::across(const NestAccess& access, const TileLoopNumbers& a
 }
 
 double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
-  double loads = 0, singles = 0, crowded = 0;
+  double loads = 0, singles = 0, crowded = 0, turned = 0;
+  int turned_operands = 0;
   const double fma_rate = std::max(1, machine_.fma_per_cycle);
   for (const NestAccess& access : nest_.all) {
     if (!access.each_step) continue;
@@ -148,6 +151,8 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
       crowded += times * machine_.l1.line_bytes / kStepL2Rate;
     if (at.turned > 0 && stride > kNearLanes) {
       singles += times * vectors * (at.turned < lanes() ? kTurnedPiecesCycles : kTurnedCycles);
+      turned += times * vectors;
+      ++turned_operands;
       // Lines that drive each other out come again for each square.
       const int side = static_cast<int>(std::ceil(vectors)) * lanes();
       if (conflicts_in_cache(machine_, stride * access.element_bytes, side))
@@ -162,6 +167,8 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
       singles += times * vectors * lanes() * kElementCycles;
     }
   }
+  const double kept = turned * at.turned + rows.inner * rows.outer * vectors;
+  if (turned_operands > 1 && kept > machine_.vector_registers) singles += turned * kTurnedAway;
   // A step of a sum takes no less than the latency of its addition.
   const double chain = is_reduction_ ? machine_.fma_latency : 0;
   const double operations = operations_ * rows.inner * rows.outer * vectors / fma_rate,
