@@ -14,6 +14,7 @@ namespace polyte::schedule {
 namespace {
 
 constexpr std::size_t kMostCandidates = 48, kMostHeights = 2;
+constexpr std::int64_t kMostInnerRows = 4;  // of a loop inside another one of rows, or all of it
 constexpr int kFewSteps = 4;  // of a square that is not whole: what a load of 128 bits has
 // Four bytes into a panel: along the lanes; across, one by one or in squares; the same where the
 // lanes' lines fall into few sets of the cache.
@@ -107,13 +108,25 @@ class TileFinder {
   }
 
   // Whether the three loops of a tile differ; a second row loop only joins lanes and a first row
-  // loop that is too short to fill half of the registers.
+  // loop that is too short to fill half of the registers, or whose operands it uses again.
   bool are_apart(std::size_t lane, std::size_t row, std::size_t outer) const {
     if (row == lane && row != none()) return false;
     if (outer == none()) return true;
     if (q_.main->reductions.empty() || !may_have("outer_row")) return false;
     return lane != none() && row != none() && outer != lane && outer != row &&
-           2 * extent(row) < accumulators();
+           (2 * extent(row) < accumulators() || share_operands(lane, row, outer));
+  }
+
+  // Whether each of the two loops uses again what moves with the other one, as pixels and blocks of
+  // output channels do, and lanes of one vector leave them the registers.
+  bool share_operands(std::size_t lane, std::size_t row, std::size_t outer) const {
+    const auto moves_with = [&](std::size_t one, std::size_t other) {
+      return std::ranges::any_of(nest_.all, [&](const NestAccess& access) {
+        return access.each_step && access.load && access.moves_with(one) &&
+               !access.moves_with(other);
+      });
+    };
+    return steps_.lane_vectors(lane) == 1 && moves_with(row, outer) && moves_with(outer, row);
   }
 
   // Rows of a definition are worth their streams where they share a read, or where the lanes fill
@@ -245,12 +258,12 @@ class TileFinder {
   }
 
   // Registers for operands: what the outer row loop uses again waits for all of the inner one.
-  std::int64_t kept(const TileLoopNumbers& at, int vectors) const {
+  std::int64_t kept(const TileLoopNumbers& at, int vectors, std::int64_t rows) const {
     std::int64_t count = 0;
     for (const NestAccess& access : nest_.all) {
       if (!access.each_step) continue;
       const bool waits = !access.moves_with(at.outer_row) && access.moves_with(at.row);
-      count += (waits ? extent(at.row) : 1) * (access.moves_with(at.lane) ? vectors : 1);
+      count += (waits ? rows : 1) * (access.moves_with(at.lane) ? vectors : 1);
     }
     return count;
   }
@@ -272,6 +285,11 @@ class TileFinder {
       // Rows fill the registers.
       if (vectors > 4 && (at.row != none() || q_.main->reductions.empty())) continue;
       std::vector<TileCandidate> tiles;
+      const auto keep_best = [&] {
+        keep_cheapest(tiles, kMostHeights);
+        all.insert(all.end(), tiles.begin(), tiles.end());
+        tiles.clear();
+      };
       const int most = (accumulators() - vectors) / vectors;
       const bool is_coupled = are_coupled(at.lane, at.row);
       const auto add = [&](std::int64_t rows, std::int64_t outer_rows) {
@@ -284,14 +302,18 @@ class TileFinder {
       if (at.outer_row == none()) {
         for (std::int64_t r = std::min<std::int64_t>(most_of(extent(at.row)), most); r >= 1; --r)
           add(r, 1);
-      } else {  // the whole of the inner loop
-        for (std::int64_t r = std::min(most_of(extent(at.outer_row)), most / extent(at.row));
-             r >= 2; --r)
-          if (extent(at.row) * r * vectors + kept(at, vectors) < machine_.vector_registers)
-            add(extent(at.row), r);
+      } else {  // the inner loop as a whole, or a few of its rows
+        const std::int64_t most_inner =
+            share_operands(at.lane, at.row, at.outer_row) ? kMostInnerRows : 1;
+        for (std::int64_t inner = 2; inner <= extent(at.row); ++inner) {
+          if (inner > most_inner && inner < extent(at.row)) continue;
+          for (std::int64_t r = std::min(most_of(extent(at.outer_row)), most / inner); r >= 2; --r)
+            if (inner * r * vectors + kept(at, vectors, inner) < machine_.vector_registers)
+              add(inner, r);
+          keep_best();
+        }
       }
-      keep_cheapest(tiles, kMostHeights);
-      all.insert(all.end(), tiles.begin(), tiles.end());
+      keep_best();
     }
   }
 
