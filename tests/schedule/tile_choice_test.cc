@@ -125,6 +125,22 @@ program conv()
   CHECK(choice.packed.contains("w"));
 }
 
+TEST_CASE("tiles: blocks of output channels share the pixels where lanes fill one vector") {
+  const auto choice = choice_of(
+      R"(
+program conv()
+  in    x: f32[16, 16, 16, 16]
+  const w: f32[16, 16, 3, 3, 16, 16]
+  out   y: f32[16, 14, 14, 16]
+  y[f, h, q, g] = sum[c, r, s, d] x[c, h + r, q + s, d] * w[f, c, r, s, d, g]
+)",
+      1, {{"f", 16}, {"h", 14}, {"q", 14}, {"g", 16}, {"c", 16}, {"r", 3}, {"s", 3}, {"d", 16}});
+  CHECK(choice.lane == "g");
+  CHECK(choice.row == "f");
+  CHECK(choice.tile.rows == 2);
+  CHECK(choice.tile.outer_rows == 14);
+}
+
 TEST_CASE("tiles: lanes lie across memory where the result's rows fill no vector") {
   // 96 channels are six vectors, seven pixels not half of one.
   const auto narrow = choice_of(R"(
