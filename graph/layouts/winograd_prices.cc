@@ -8,13 +8,20 @@ namespace polyte::graph {
 
 namespace {
 
-// Measured on a core of Zen 4 (docs/convolutions.md).
-constexpr double kProducts = 0.93;    // share of the peak that products reach, either way
-constexpr double kMovedVector = 8;    // cycles per vector of transformed inputs or outputs
-constexpr double kBytesPerCycle = 6;  // of weights, which come from memory
-constexpr double kKernels = 6000;     // two loops more that begin and end
+// Measured on cores of Zen 4 and Zen 5 (docs/convolutions.md).
+constexpr double kProducts = 0.93;      // share of the peak that products reach, either way
+constexpr double kMovedVector = 8;      // cycles per vector of transformed inputs or outputs
+constexpr double kBytesPerCycle = 3.3;  // of weights, which come from memory
+constexpr double kUnhidden = 0.2;       // of the shorter of products and weights
+constexpr double kKernels = 6000;       // two loops more that begin and end
 // Of transformed inputs and outputs, which are four times what they were.
 constexpr double kMostBytes = std::int64_t{128} << 20;
+
+// Products while their weights come.
+double with_weights(double products, double bytes) {
+  const double weights = bytes / kBytesPerCycle;
+  return std::max(products, weights) + kUnhidden * std::min(products, weights);
+}
 
 bool all_ones(const Dims& dims) {
   return std::ranges::all_of(dims, [](std::int64_t d) { return d == 1; });
@@ -69,13 +76,14 @@ Result<WinogradPrices> winograd_prices(const Graph& graph, const Node& node, std
   const auto lanes = static_cast<double>(use.unit.lanes);
   const double per_cycle = lanes * use.unit.fma_per_cycle * kProducts,
                moves = points * tiles * (inputs + outputs) / lanes * kMovedVector,
-               weights = (points - taps) * inputs * outputs * element / kBytesPerCycle;
+               bytes = inputs * outputs * element;
   // An image of 3 channels is read as it is, without padding (OperandForm::Either).
   const bool is_small = conv.input_block == 0 && x[1] < block;
   const double read = is_small ? static_cast<double>(x[1]) : inputs;
   return WinogradPrices{
-      .direct = positions * taps * read * outputs / per_cycle,
-      .transformed = points * tiles * inputs * outputs / per_cycle + moves + weights + kKernels};
+      .direct = with_weights(positions * taps * read * outputs / per_cycle, taps * bytes),
+      .transformed = with_weights(points * tiles * inputs * outputs / per_cycle, points * bytes) +
+                     moves + kKernels};
 }
 
 }  // namespace polyte::graph
