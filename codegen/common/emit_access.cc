@@ -1,10 +1,8 @@
 // Loads and stores: contiguous, broadcast, strided or gathered lanes, masked or not; and register
 // buffers, whose cells are SSA slots that mem2reg removes.
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <limits>
-#include <numeric>
 
 #include "codegen/common/emitter.h"
 #include "support/error.h"

@@ -9,6 +9,7 @@
 //
 // and where few lanes are known to be active, these are stored without a mask if the kernel loads
 // the buffer at all: a load that begins behind them waits as well, for lanes that are masked off.
+#include <algorithm>
 #include <bit>
 #include <numeric>
 
