@@ -66,27 +66,41 @@ void put_first(std::vector<Value>& from, std::vector<Value>& into) {
               std::make_move_iterator(from.end()));
 }
 
-// Cycles of all nests, by the loops as they stand.
-std::optional<double> price_of_nests(const ir::Program& program, const Machine& machine,
-                                     const NestSchedule& schedule) {
+// Of all nests, by the loops as they stand.
+std::optional<StatePrice> price_of_nests(const ir::Program& program, const Machine& machine,
+                                         const NestSchedule& schedule) {
   const schedule::Script script =
       schedule::write_script(program, "poly", machine, {.nests = schedule.nests});
   const auto state = schedule::replay(std::make_shared<const ir::Program>(program), script, machine,
                                       {schedule::ProofLevel::Off, {}});
-  return state ? std::optional(cycles_of(*state, machine)) : std::nullopt;
+  return state ? std::optional(price_of(*state, machine)) : std::nullopt;
+}
+
+// Whether the second cache holds all tensors: nests then save no memory by sharing an iteration.
+bool is_near(const ir::Program& program, const Machine& machine) {
+  double bytes = 0;
+  for (const ir::Buffer& buffer : program.buffers) {
+    double elements = 1;
+    for (const ir::Affine& extent : buffer.shape)
+      elements *= extent.is_constant() ? static_cast<double>(extent.constant()) : kOpenSize;
+    bytes += elements * size_in_bytes(buffer.dtype);
+  }
+  return bytes <= kUsable * static_cast<double>(machine.l2.bytes);
 }
 
 // Whether sums in nests of their own are cheaper by more than the prices may be wrong by.
 bool is_cheaper_apart(const ir::Program& program, const Machine& machine,
                       const NestSchedule& together, const NestSchedule& apart,
                       std::vector<std::string>& considered) {
-  constexpr double kClearly = 0.8;
+  constexpr double kClearly = 0.8, kAlike = 1.05;
   const auto one = price_of_nests(program, machine, together),
              several = price_of_nests(program, machine, apart);
   if (!one || !several) return false;
-  considered.push_back("sums in nests that isl fused: " + cycles_text(*one) +
-                       "; apart: " + cycles_text(*several));
-  return *several < kClearly * *one;
+  considered.push_back("sums in nests that isl fused: " + cycles_text(one->cycles) +
+                       "; apart: " + cycles_text(several->cycles));
+  // What is made and used in one iteration waits in each; that is worth only what it saves.
+  if (machine.cores == 1 && is_near(program, machine)) return several->issue <= kAlike * one->issue;
+  return several->cycles < kClearly * one->cycles;
 }
 
 // By clusters and register tiles (affine_core.h, strategy_cpu.h). In order of preference:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <utility>
 
 #include "driver/lab/agreement.h"
@@ -29,7 +30,7 @@ std::string shares_text(const nlohmann::json& statements) {
     all += costs.back().first;
   }
   if (costs.size() < 2 || all <= 0) return "";
-  std::ranges::stable_sort(costs, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::sort(costs, std::greater());
   std::string text;
   double shown = 0;
   for (std::size_t i = 0; i < std::min(costs.size(), kStatementsShown); ++i) {

@@ -4,6 +4,7 @@
 // of small whole numbers, so that every bit is the reference's.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 

@@ -24,6 +24,12 @@ inline constexpr const char* kRightLooking = R"(program lu(N)
 )";
 
 inline Machine one_core() { return cores(1); }
+// Whose second cache holds no tensor, as if all were large.
+inline Machine small_cache() {
+  Machine machine = one_core();
+  machine.l2.bytes = 8;
+  return machine;
+}
 
 // Planned at large sizes, proved and run at small ones.
 inline std::string planned_large(const std::string& text, const ir::Values& large_sizes,
@@ -43,18 +49,18 @@ inline std::string planned_large(const std::string& text, const ir::Values& larg
 }
 
 inline std::string checked_script(const std::string& text, const ir::Values& sizes,
-                                  const PolyOptions& options = {}) {
+                                  const PolyOptions& options = {},
+                                  const Machine& machine = one_core()) {
   const auto program = schedule::bound_program(text, sizes);
-  const auto script = auto_schedule(*program, one_core(), options);
+  const auto script = auto_schedule(*program, machine, options);
   REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
   const std::string printed = schedule::print(*script);
   CAPTURE(printed);
   const schedule::Script read = schedule::parse_script(printed, "poly");
   CHECK(schedule::print(read) == printed);
-  const auto direct =
-      schedule::replay(program, *script, one_core(), {schedule::ProofLevel::Full, {}});
+  const auto direct = schedule::replay(program, *script, machine, {schedule::ProofLevel::Full, {}});
   REQUIRE_MESSAGE(static_cast<bool>(direct), (direct ? std::string() : direct.error().headline));
-  const auto again = schedule::replay(program, read, one_core(), {schedule::ProofLevel::Off, {}});
+  const auto again = schedule::replay(program, read, machine, {schedule::ProofLevel::Off, {}});
   REQUIRE(static_cast<bool>(again));
   CHECK(schedule::print_nest(direct->tree) == schedule::print_nest(again->tree));
   CHECK(schedule::joined_problems(schedule::compare_with_reference(*direct)) == "");

@@ -42,6 +42,28 @@ program gemver(N)
   CHECK(!share_a_nest(script, "S1", "S2"));
 }
 
+// In one iteration each pass would wait for the one before.
+TEST_CASE(
+    "short rows that the second cache holds have nests of their own, long ones share theirs") {
+  const char* text = R"(
+program softmax(N)
+  in  x: f32[N, 24]
+  out y: f32[N, 24]
+  top[i]   = max[j] x[i, j]
+  e[i, j]  = exp(x[i, j] - top[i])
+  total[i] = sum[j] e[i, j]
+  y[i, j]  = e[i, j] / total[i]
+)";
+  Machine machine = schedule::wide_machine();
+  machine.cores = 1;
+  const auto share = [&](std::int64_t rows) {
+    const std::string script = planned_large(text, {{"N", rows}}, {{"N", 40}}, machine);
+    return share_a_nest(script, "> e", "> y");
+  };
+  CHECK(!share(500));
+  CHECK(share(1000000));
+}
+
 TEST_CASE("many threads go through the matrix twice, sooner than one of them once") {
   const char* text = R"(
 program products(N)
