@@ -416,12 +416,13 @@ TEST_CASE("what a masked store has stored is taken from its register") {
   };
   CHECK(loads(text("", same)) == 0);
   CHECK(loads(text("    y[20; 8 by 1] = x[3; 8 by 1]\n", same)) > 0);
+  constexpr const char* kOverAndAgain = R"(    y[7; 8 by 1 if 4] = x[3; 8 by 1 if 4]
+    y[8; 16 by 1 if n] = (y[8; 16 by 1 if n] + x[9; 16 by 1])
+)";
   for (const char* between :
        {"", "    y[24; 8 by 1 if 3] = x[3; 8 by 1 if 3]\n", "    y[20; 8 by 1] = x[3; 8 by 1]\n",
         "    y[n + 3] = x[7]\n", "    y[0; 16 by 2 if n] = x[1; 16 by 1 if n]\n",
-        "    if n >= 7\n      y[9] = x[7]\n",
-        "    y[7; 8 by 1 if 4] = x[3; 8 by 1 if 4]\n    y[8; 16 by 1 if n] = (y[8; 16 by 1 if n] + "
-        "x[9; 16 by 1])\n"})
+        "    if n >= 7\n      y[9] = x[7]\n", kOverAndAgain})
     for (const char* load :
          {"y[8; 16 by 1 if n]", "y[8; 16 by 1 if n - 1]", "y[8; 16 by 1]", "y[8; 16 by 1 if 2..n]",
           "(y[8; 16 by 1 if n] where n - 7 >= 0 else x16(f32(1)))"})
