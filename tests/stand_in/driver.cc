@@ -108,6 +108,7 @@ std::vector<char> copy_of(const void* from, std::size_t bytes) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's
 extern "C" {
 
 int cuGetErrorName(int result, const char** text) {
@@ -397,3 +398,4 @@ void polyte_stand_in_limit(int64_t bytes) { driver().limit = bytes; }
 int64_t polyte_stand_in_allocated() { return driver().allocated; }
 const char* polyte_stand_in_fault() { return driver().fault.c_str(); }
 }
+// NOLINTEND(readability-identifier-naming)
