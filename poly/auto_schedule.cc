@@ -96,11 +96,14 @@ bool is_cheaper_apart(const ir::Program& program, const Machine& machine,
   const auto one = price_of_nests(program, machine, together),
              several = price_of_nests(program, machine, apart);
   if (!one || !several) return false;
-  considered.push_back("sums in nests that isl fused: " + cycles_text(one->cycles) +
-                       "; apart: " + cycles_text(several->cycles));
-  // What is made and used in one iteration waits in each; that is worth only what it saves.
-  if (machine.cores == 1 && is_near(program, machine)) return several->issue <= kAlike * one->issue;
-  return several->cycles < kClearly * one->cycles;
+  // What is made and used in one iteration waits in each, which is worth only the memory that it
+  // saves. With threads each nest starts them once more.
+  const bool by_issue = machine.cores == 1 && is_near(program, machine);
+  const auto cost = [&](const StatePrice& price) { return by_issue ? price.issue : price.cycles; };
+  considered.push_back("sums in nests that isl fused: " + cycles_text(cost(*one)) +
+                       "; apart: " + cycles_text(cost(*several)) +
+                       (by_issue ? " (of issue alone: the second cache holds all tensors)" : ""));
+  return cost(*several) < (by_issue ? kAlike : kClearly) * cost(*one);
 }
 
 // By clusters and register tiles (affine_core.h, strategy_cpu.h). In order of preference:

@@ -27,7 +27,14 @@ std::string reason_of(const schedule::Refusal& refusal) {
   return refusal.counterexamples.empty() ? refusal.headline
                                          : refusal.counterexamples.front().scheduled;
 }
-constexpr const char* kLegal = "legal, and not taken: priced slower, or too short";
+
+// What it is where nothing forbids it: schedulers by cost weigh it, others do not.
+const char* not_taken(const driver::BuiltKernel& kernel) {
+  const driver::Scheduler used = kernel.used();
+  return used == driver::Scheduler::Poly || used == driver::Scheduler::Template
+             ? "legal, and not taken: priced slower, or too short"
+             : "legal, and not asked for";
+}
 
 // "S0, S1, .. S7"
 std::string below(const Tree& nest) {
@@ -77,7 +84,7 @@ std::vector<std::string> thread_lines(const driver::BuiltKernel& kernel, const M
     for (std::size_t l = 0; l < std::min(loops.size(), kLoopsAsked); ++l) {
       const auto refusal = prover.check_independent(state, loops[l]->id);
       lines.push_back(below(nest) + " in " + loops[l]->name + ": " +
-                      (refusal ? reason_of(*refusal) : kLegal));
+                      (refusal ? reason_of(*refusal) : not_taken(kernel)));
       if (!refusal) break;
     }
   }
@@ -103,7 +110,7 @@ std::vector<std::string> vector_lines(const driver::BuiltKernel& kernel, const M
     if (loop->kind != LoopKind::Serial) continue;
     const auto refusal = prover.check_independent(state, loop->id);
     lines.push_back(join_words(statements, ", ") + " in " + loop->name + ": " +
-                    (refusal ? reason_of(*refusal) : kLegal));
+                    (refusal ? reason_of(*refusal) : not_taken(kernel)));
   }
   return lines;
 }

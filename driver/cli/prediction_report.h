@@ -27,7 +27,8 @@ struct RankedPair {
   std::string first, second;
   double predicted = 1;   // time of the second over the first's
   bench::Ratio measured;  // the same
-  bool is_right() const { return (predicted > 1) == (measured.median > 1); }
+  // An equal price for unequal times is none.
+  bool is_right() const { return (predicted - 1) * (measured.median - 1) > 0; }
 };
 // `predicted`: nanoseconds of each contender, 0 where that is not known.
 std::vector<RankedPair> ranked_pairs(std::span<const std::unique_ptr<Work>> works,

@@ -305,7 +305,8 @@ class TileFinder {
       } else {  // the inner loop as a whole, or a few of its rows
         const std::int64_t most_inner =
             share_operands(at.lane, at.row, at.outer_row) ? kMostInnerRows : 1;
-        for (std::int64_t inner = 2; inner <= extent(at.row); ++inner) {
+        const std::int64_t whole = std::min<std::int64_t>(extent(at.row), most);
+        for (std::int64_t inner = 2; inner <= whole; ++inner) {
           if (inner > most_inner && inner < extent(at.row)) continue;
           for (std::int64_t r = std::min(most_of(extent(at.outer_row)), most / inner); r >= 2; --r)
             if (inner * r * vectors + kept(at, vectors, inner) < machine_.vector_registers)
