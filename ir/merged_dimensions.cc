@@ -44,20 +44,12 @@ class Merger {
   std::map<std::string, std::vector<bool>> joined_;  // by buffer: a dimension with the next one
   std::map<std::string, std::set<Pair>> pairs_;      // by statement
 
-  // Some statement reduces, and of none the terms are products of tensors.
+  // Some statement reduces.
   bool reduces_tensors() const {
     bool reduces = false;
     for (const Statement& s : program_.statements) {
       if (s.region_depth > 0 || s.writes.size() > 1 || s.guard) return false;
-      if (s.combiner == Combiner::None) continue;
-      reduces = true;
-      std::set<std::string> along;
-      for (const Load* load : reads_of(s))
-        for (const Index& index : load->indices)
-          if (std::ranges::any_of(s.reductions,
-                                  [&](const std::string& it) { return index.affine.uses(it); }))
-            along.insert(load->buffer);
-      if (along.size() > 1) return false;
+      reduces = reduces || s.combiner != Combiner::None;
     }
     return reduces;
   }
@@ -80,6 +72,14 @@ class Merger {
     return begins ? end : std::nullopt;
   }
 
+  // The one that an expression is, beside iterators that are never but 0.
+  static std::optional<std::string> only_iterator(const Statement& s, Affine e) {
+    if (e.as_symbol()) return e.as_symbol();
+    for (const std::string& it : s.iterators)
+      if (e.uses(it) && extent_of(s, it) == 1) e = e - Affine::symbol(it) * e.coefficient(it);
+    return e.as_symbol();
+  }
+
   void add_pairs(const Statement& s) {
     for (std::size_t i = 0; i + 1 < s.iterators.size(); ++i) {
       const std::string &a = s.iterators[i], &b = s.iterators[i + 1];
@@ -93,7 +93,7 @@ class Merger {
   std::optional<Pair> pair_at(const Statement& s, const std::string& buffer,
                               const std::vector<Index>& indices, std::size_t d) const {
     const Index &a = indices[d], &b = indices[d + 1];
-    const auto first = a.affine.as_symbol(), second = b.affine.as_symbol();
+    const auto first = only_iterator(s, a.affine), second = only_iterator(s, b.affine);
     if (a.indirect || b.indirect || !first || !second) return std::nullopt;
     const auto known = pairs_.find(s.name);
     if (known == pairs_.end() || !known->second.contains({*first, *second})) return std::nullopt;

@@ -28,9 +28,9 @@ struct MergedDimensions {
   Program program;  // after both
 };
 
-// Of Programs that reduce a tensor along some of its dimensions, without regions and of constant
-// sizes; products have tiles that want their dimensions apart. Terms stay in their order. nullopt:
-// there is nothing to merge.
+// Of Programs that reduce, products among them (a convolution by 1x1 sees an image as one row),
+// without regions and of constant sizes. Terms stay in their order. nullopt: there is nothing to
+// merge.
 std::optional<MergedDimensions> merged_dimensions(const Program& program);
 
 }  // namespace polyte::ir

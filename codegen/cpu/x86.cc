@@ -2,9 +2,13 @@
 // in one instruction what others need several for.
 #include <elf.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "codegen/cpu/backend.h"
 
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/Support/MathExtras.h>
 #include <llvm/Support/TargetSelect.h>
 
 namespace polyte::codegen {
@@ -32,31 +36,16 @@ class X86Instructions final : public Instructions {
 
   // An x86 maximum gives its second operand where the two are zeros or one is NaN; the two ways of
   // asking differ there alone. Of both, magnitudes by `or` keep a NaN one, and +0 has its sign by
-  // `and`; a minimum has its sign by `or` too.
+  // `and`; a minimum has its sign by `or` too. Scalars and what fills no register are the first
+  // lanes of one: LLVM's own sequence waits 19 cycles for them, by way of a mask.
   Value* extremum(Builder& b, id::ID which, Value* x, Value* y) const override {
-    const bool is_constant = llvm::isa<llvm::Constant>(x) || llvm::isa<llvm::Constant>(y);
-    const unsigned bits = bits_of(x->getType());
-    const bool suits = bits == 512 ? avx512_ : (bits == 256 || bits == 128) && avx512_short_;
-    if (is_constant || !suits) return nullptr;
-    const bool is_max = which == id::maximum;
-    const auto one_way = [&](Value* p, Value* q) {
-      return b.CreateSelect(is_max ? b.CreateFCmpOGT(p, q) : b.CreateFCmpOLT(p, q), p, q);
-    };
-    const bool wide = is_wide(x->getType());
-    llvm::Type* as_bits = x->getType()->getWithNewType(b.getIntNTy(wide ? 64 : 32));
-    Value* first = b.CreateBitCast(one_way(x, y), as_bits);
-    Value* second = b.CreateBitCast(one_way(y, x), as_bits);
-    if (!is_max) return b.CreateBitCast(b.CreateOr(first, second), x->getType());
-    const auto ternary =
-        bits == 512   ? (wide ? id::x86_avx512_pternlog_q_512 : id::x86_avx512_pternlog_d_512)
-        : bits == 256 ? (wide ? id::x86_avx512_pternlog_q_256 : id::x86_avx512_pternlog_d_256)
-                      : (wide ? id::x86_avx512_pternlog_q_128 : id::x86_avx512_pternlog_d_128);
-    // VPTERNLOG: bit 4*a + 2*b + c of the constant is the result for bits a, b and c.
-    constexpr int kAndWhereSetElseOr = 0xd4;  // of the third operand
-    Value* sign = llvm::ConstantInt::get(as_bits, llvm::APInt::getSignMask(wide ? 64 : 32));
-    Value* both =
-        b.CreateIntrinsic(ternary, {}, {first, second, sign, b.getInt32(kAndWhereSetElseOr)});
-    return b.CreateBitCast(both, x->getType());
+    if (llvm::isa<llvm::Constant>(x) || llvm::isa<llvm::Constant>(y)) return nullptr;
+    const unsigned filled = llvm::PowerOf2Ceil(std::max(128U, bits_of(x->getType())));
+    if (filled > 512 || !(filled == 512 ? avx512_ : avx512_short_)) return nullptr;
+    if (bits_of(x->getType()) == filled) return whole_extremum(b, which, x, y);
+    const unsigned lanes = filled / x->getType()->getScalarSizeInBits();
+    return first_lanes(b, whole_extremum(b, which, widened(b, x, lanes), widened(b, y, lanes)),
+                       x->getType());
   }
 
   // By vscalef, where there is one for as many lanes: VSCALEFPS is a * 2^floor(b), rounded once,
@@ -111,12 +100,54 @@ class X86Instructions final : public Instructions {
   // _MM_FROUND_CUR_DIRECTION: the rounding mode of MXCSR.
   static Value* as_the_thread_rounds(Builder& b) { return b.getInt32(4); }
 
+  // Of vectors that fill a register.
+  static Value* whole_extremum(Builder& b, id::ID which, Value* x, Value* y) {
+    const unsigned bits = bits_of(x->getType());
+    const bool is_max = which == id::maximum;
+    const auto one_way = [&](Value* p, Value* q) {
+      return b.CreateSelect(is_max ? b.CreateFCmpOGT(p, q) : b.CreateFCmpOLT(p, q), p, q);
+    };
+    const bool wide = is_wide(x->getType());
+    llvm::Type* as_bits = x->getType()->getWithNewType(b.getIntNTy(wide ? 64 : 32));
+    Value* first = b.CreateBitCast(one_way(x, y), as_bits);
+    Value* second = b.CreateBitCast(one_way(y, x), as_bits);
+    if (!is_max) return b.CreateBitCast(b.CreateOr(first, second), x->getType());
+    const auto ternary =
+        bits == 512   ? (wide ? id::x86_avx512_pternlog_q_512 : id::x86_avx512_pternlog_d_512)
+        : bits == 256 ? (wide ? id::x86_avx512_pternlog_q_256 : id::x86_avx512_pternlog_d_256)
+                      : (wide ? id::x86_avx512_pternlog_q_128 : id::x86_avx512_pternlog_d_128);
+    // VPTERNLOG: bit 4*a + 2*b + c of the constant is the result for bits a, b and c.
+    constexpr int kAndWhereSetElseOr = 0xd4;  // of the third operand
+    Value* sign = llvm::ConstantInt::get(as_bits, llvm::APInt::getSignMask(wide ? 64 : 32));
+    Value* both =
+        b.CreateIntrinsic(ternary, {}, {first, second, sign, b.getInt32(kAndWhereSetElseOr)});
+    return b.CreateBitCast(both, x->getType());
+  }
+
+  // The value in the first of so many lanes; what the others hold is not said.
+  static Value* widened(Builder& b, Value* value, unsigned lanes) {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+    if (vector == nullptr) {
+      Value* none = llvm::PoisonValue::get(llvm::FixedVectorType::get(value->getType(), lanes));
+      return b.CreateInsertElement(none, value, std::uint64_t{0});
+    }
+    llvm::SmallVector<int, 16> from(lanes, llvm::PoisonMaskElem);
+    std::iota(from.begin(), from.begin() + vector->getNumElements(), 0);
+    return b.CreateShuffleVector(value, from);
+  }
+
+  static Value* first_lanes(Builder& b, Value* value, const llvm::Type* type) {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+    if (vector == nullptr) return b.CreateExtractElement(value, std::uint64_t{0});
+    llvm::SmallVector<int, 16> from(vector->getNumElements());
+    std::iota(from.begin(), from.end(), 0);
+    return b.CreateShuffleVector(value, from);
+  }
+
   static Value* scaled_scalar(Builder& b, Value* value, Value* n, Value* all) {
     const bool wide = is_wide(value->getType());
-    llvm::Type* four = llvm::FixedVectorType::get(value->getType(), wide ? 2 : 4);
-    Value* none = llvm::PoisonValue::get(four);
-    Value* x = b.CreateInsertElement(none, value, std::uint64_t{0});
-    Value* y = b.CreateInsertElement(none, n, std::uint64_t{0});
+    Value* x = widened(b, value, wide ? 2 : 4);
+    Value* y = widened(b, n, wide ? 2 : 4);
     Value* scaled =
         b.CreateIntrinsic(wide ? id::x86_avx512_mask_scalef_sd : id::x86_avx512_mask_scalef_ss, {},
                           {x, y, x, all, as_the_thread_rounds(b)});

@@ -156,7 +156,7 @@ TEST_CASE("every operation on every type") {
     const auto type = static_cast<DType>(t);
     const ir::Environment inputs = {
         {"a", patterns(type, 1)}, {"b", patterns(type, 2)}, {"c", patterns(type, 3)}};
-    for (const int lanes : {1, 4, 16}) {
+    for (const int lanes : {1, 2, 3, 4, 16}) {
       const auto program = ir::parse_loop_program(program_of(type, lanes), "test");
       ir::Environment expected = inputs;
       ir::interpret(program, expected, {});

@@ -59,13 +59,31 @@ TEST_CASE("dimensions that are gone through together are one") {
   CHECK_MESSAGE(says(chain, "y[jk] = t[jk] * 2"), chain);
 }
 
+TEST_CASE("a convolution by 1x1 is a product of whole images, however it is written") {
+  const auto text_of_convolution = [](const std::string& statement) {
+    const auto result = merged_dimensions(
+        parse_program("program p()\n  in x: f32[4, 6, 7]\n  in w: f32[9, 4, 1, 1]\n"
+                      "  out y: f32[9, 6, 7]\n  " +
+                          statement + "\n",
+                      "test"));
+    REQUIRE(result);
+    CHECK(verify(result->program).empty());
+    return print(result->program);
+  };
+  CHECK(says(text_of_convolution("y[f, i, j] = sum[c] x[c, i, j] * w[f, c, 0, 0]"), "x[c, ij]"));
+  const std::string with_taps = text_of_convolution(
+      "y[f, i, j] = sum[c, r in 0..1, s in 0..1] x[c, i + r, j + s] * w[f, c, r, s]");
+  CHECK_MESSAGE(says(with_taps, "y[f, ij] ="), with_taps);
+}
+
 TEST_CASE("what keeps dimensions apart") {
-  CHECK(!merged("  y[j] = sum[i, k] x[i, j, k]\n", "[6]"));          // no neighbours
-  CHECK(!merged("  y[i] = sum[j, k] x[i, j, k] * v[j]\n", "[5]"));   // j by itself
-  CHECK(!merged("  y[i] = sum[j, k in 0..6] x[i, j, k]\n", "[5]"));  // part of the rows
-  CHECK(!merged("  y[i] = sum[j, k in 0..j] x[i, j, k]\n", "[5]"));  // a triangle
-  CHECK(!merged("  y[i] = sum[k, j] x[i, j, k]\n", "[5]"));          // another order
-  CHECK(!merged("  y[i, j] = x[i, j, 0] * 2\n", "[5, 6]"));          // no sum
+  CHECK(!merged("  y[j] = sum[i, k] x[i, j, k]\n", "[6]"));                    // no neighbours
+  CHECK(!merged("  y[i] = sum[j, k] x[i, j, k] * v[j]\n", "[5]"));             // j by itself
+  CHECK(!merged("  y[i] = sum[j, k in 0..6] x[i, j, k]\n", "[5]"));            // part of the rows
+  CHECK(!merged("  y[i] = sum[j, k in 0..j] x[i, j, k]\n", "[5]"));            // a triangle
+  CHECK(!merged("  y[i] = sum[k, j] x[i, j, k]\n", "[5]"));                    // another order
+  CHECK(!merged("  y[i, j] = x[i, j, 0] * 2\n", "[5, 6]"));                    // no sum
+  CHECK(!merged("  y[i, j] = sum[k, r in 0..2] x[i, j + r, k]\n", "[5, 5]"));  // taps
   // An iterator of a condition alone.
   CHECK(!merged("  y[i] = sum[j in 0..3, k in 0..3] (x[i, 0, 0] if k >= 2 else 1)\n", "[5]"));
   CHECK(!merged("  y[i] = sum[j, k] select(j < 3, x[i, j, k], 0)\n", "[5]"));
