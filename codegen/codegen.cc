@@ -4,6 +4,7 @@
 
 #include "codegen/common/crash_guard.h"
 #include "codegen/common/emitter.h"
+#include "codegen/common/interleave_chains.h"
 #include "codegen/common/kernel_interface.h"
 #include "codegen/cpu/backend.h"
 #include "codegen/nvptx/nvptx_ops.h"
@@ -57,7 +58,9 @@ class Job {
     llvm::SmallString<0> text;
     const auto failure = run_guarded([&] {
       if (reports_accesses_) prepare_reports();
-      run_passes(*module_, *machine_, output, text);
+      // Three or four values of each are in registers.
+      const int chains = host_.machine.vector_registers / 4;
+      run_passes(*module_, *machine_, static_cast<std::size_t>(chains), output, text);
     });
     if (failure) throw InternalError("kernel '" + names() + "': LLVM gave up: " + *failure);
     return std::string(text);
@@ -82,7 +85,7 @@ class Job {
     if (!device_module_) return "";
     llvm::SmallString<0> text;
     const auto failure =
-        run_guarded([&] { run_passes(*device_module_, *device_machine_, output, text); });
+        run_guarded([&] { run_passes(*device_module_, *device_machine_, 0, output, text); });
     if (failure)
       throw InternalError("kernel '" + names() + "', the device's code: LLVM gave up: " + *failure);
     return std::string(text);
@@ -175,8 +178,9 @@ class Job {
   // chose them, so LLVM's loop passes are left out. mem2reg turns the slots of register cells into
   // SSA values. On CPUs one is left of loads of one element with stores to other buffers alone in
   // between, and of stores the last, where nothing reads the element before it: rows side by side
-  // that add to one vector store it once. GPU code stays as prepare_reports has it, without that.
-  static void simplify(llvm::Module& module, llvm::TargetMachine& machine, bool has_memory_ssa) {
+  // that add to one vector store it once, and long chains of operations go side by side, as many as
+  // `chains`. GPU code stays as prepare_reports has it, without that.
+  static void simplify(llvm::Module& module, llvm::TargetMachine& machine, std::size_t chains) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager calls;
@@ -190,15 +194,20 @@ class Job {
 
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::PromotePass());
-    passes.addPass(llvm::EarlyCSEPass(has_memory_ssa));
-    if (has_memory_ssa) passes.addPass(llvm::DSEPass());
-    for (llvm::Function& function : module)
-      if (!function.isDeclaration()) passes.run(function, functions);
+    const bool is_of_cpu = chains > 0;
+    passes.addPass(llvm::EarlyCSEPass(is_of_cpu));
+    if (is_of_cpu) passes.addPass(llvm::DSEPass());
+    for (llvm::Function& function : module) {
+      if (function.isDeclaration()) continue;
+      passes.run(function, functions);
+      if (is_of_cpu)
+        interleave_chains(function, functions.getResult<llvm::AAManager>(function), chains);
+    }
   }
 
-  static void run_passes(llvm::Module& module, llvm::TargetMachine& machine, Output output,
-                         llvm::SmallString<0>& text) {
-    simplify(module, machine, !machine.getTargetTriple().isNVPTX());
+  static void run_passes(llvm::Module& module, llvm::TargetMachine& machine, std::size_t chains,
+                         Output output, llvm::SmallString<0>& text) {
+    simplify(module, machine, chains);
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
     // Without the target's costs, masked accesses are taken apart lane by lane.
@@ -219,7 +228,7 @@ class Job {
   // registers, one load of what is loaded twice, masked accesses lane by lane.
   void prepare_reports() {
     const AccessNames names = access_names(*module_);
-    simplify(*module_, *machine_, false);
+    simplify(*module_, *machine_, 0);
     llvm::legacy::PassManager passes;
     passes.add(llvm::createScalarizeMaskedMemIntrinLegacyPass());
     passes.run(*module_);

@@ -53,6 +53,10 @@ def erfcx(t):
     return mp.erfc(t) * mp.exp(t * t)
 
 
+def exp_slope(r):  # exp(r) = 1 + r * slope
+    return 1 + r / 2 if abs(r) < mp.mpf(10) ** -12 else (mp.exp(r) - 1) / r
+
+
 def exp_tail(r):  # exp(r) = 1 + r + r^2 * tail
     return mp.mpf(1) / 2 + r / 6 if abs(r) < mp.mpf(10) ** -12 else (mp.exp(r) - 1 - r) / r**2
 
@@ -112,15 +116,24 @@ u1, u6 = (1 - mp.sqrt(6)) / (1 + mp.sqrt(6)), (6 - mp.sqrt(6)) / (6 + mp.sqrt(6)
 FITS = [
     (
         "kExpF32",
-        "exp(r) = 1 + r + r^2 P(r), |r| <= ln 2 / 2",
+        "exp(r) = 1 + r P(r), |r| <= ln 2 / 2, relative",
         32,
-        exp_tail,
-        lambda r: r * r,
+        exp_slope,
+        lambda r: abs(r) / mp.exp(r),
         -half_ln2,
         half_ln2,
         4,
     ),
-    ("kExpF64", "the same for f64", 64, exp_tail, lambda r: r * r, -half_ln2, half_ln2, 9),
+    (
+        "kExpF64",
+        "exp(r) = 1 + r + r^2 P(r), |r| <= ln 2 / 2, for f64",
+        64,
+        exp_tail,
+        lambda r: r * r,
+        -half_ln2,
+        half_ln2,
+        9,
+    ),
     (
         "kLogF32",
         "log(1 + f) = f - f^2 / 2 + f^3 P(f), 1 + f in [sqrt 1/2, sqrt 2]",

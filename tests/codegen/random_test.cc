@@ -1,6 +1,7 @@
 // Random LoopPrograms, natively against the interpreter, bit for bit: all types, lanes, masks,
 // loads of what was just stored, guards, floor divisions, register buffers, nested loops with
-// dependent bounds. A failure prints its seed and the loops.
+// dependent bounds, chains of operations long enough to go side by side. A failure prints its seed
+// and the loops.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -185,19 +186,35 @@ class Generator {
       return std::vector{ir::Index(first + Affine(apart[below(5)]))};
     };
     const auto active = [&] { return chance(75) ? mask : lanes_of(lanes, 1); };
+    const bool is_long = is_float(buffer.dtype) && chance(40);
+    const ir::Lanes whole{.count = lanes, .strides = {1}, .active = {}, .skipped = {}};
     std::vector<ir::Stmt> stores;
     for (std::int64_t i = between(3, 6); i-- > 0;) {
       ir::Load load;
       load.buffer = buffer.name;
       load.indices = place();
-      load.lanes = active();
+      load.lanes = is_long && chance(70) ? whole : active();
       Expr stored = node(buffer.dtype, lanes, load);
-      if (chance(60))
+      if (is_long)
+        stored = after_many(stored);
+      else if (chance(60))
         stored =
             ir::make_select(value(DType::Bool, lanes, 1), stored, value(buffer.dtype, lanes, 1));
-      stores.push_back(ir::make_store({buffer.name, place(), stored, active(), {}}));
+      stores.push_back(ir::make_store(
+          {buffer.name, place(), stored, is_long && chance(70) ? whole : active(), {}}));
     }
     return ir::make_block(std::move(stores));
+  }
+
+  // 16 operations, one after another.
+  Expr after_many(Expr value) {
+    constexpr BinaryOp kOps[] = {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Max};
+    for (int i = 0; i < 16; ++i) {
+      const Expr other = ir::make_broadcast(
+          ir::make_float(value->type, static_cast<double>(between(-4, 4)) / 4), value->lanes);
+      value = ir::make_binary(kOps[below(4)], value, other);
+    }
+    return value;
   }
 
   ir::Stmt store(const std::string& buffer, DType type, int lanes) {
