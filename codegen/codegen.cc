@@ -58,9 +58,7 @@ class Job {
     llvm::SmallString<0> text;
     const auto failure = run_guarded([&] {
       if (reports_accesses_) prepare_reports();
-      // Three or four values of each are in registers.
-      const int chains = host_.machine.vector_registers / 4;
-      run_passes(*module_, *machine_, static_cast<std::size_t>(chains), output, text);
+      run_passes(*module_, *machine_, host_.machine.vector_registers, output, text);
     });
     if (failure) throw InternalError("kernel '" + names() + "': LLVM gave up: " + *failure);
     return std::string(text);
@@ -178,9 +176,9 @@ class Job {
   // chose them, so LLVM's loop passes are left out. mem2reg turns the slots of register cells into
   // SSA values. On CPUs one is left of loads of one element with stores to other buffers alone in
   // between, and of stores the last, where nothing reads the element before it: rows side by side
-  // that add to one vector store it once, and long chains of operations go side by side, as many as
-  // `chains`. GPU code stays as prepare_reports has it, without that.
-  static void simplify(llvm::Module& module, llvm::TargetMachine& machine, std::size_t chains) {
+  // that add to one vector store it once, and long chains of operations go side by side in its
+  // `registers`. GPU code (0 registers) stays as prepare_reports has it, without that.
+  static void simplify(llvm::Module& module, llvm::TargetMachine& machine, int registers) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager calls;
@@ -194,20 +192,21 @@ class Job {
 
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::PromotePass());
-    const bool is_of_cpu = chains > 0;
+    const bool is_of_cpu = registers > 0;
     passes.addPass(llvm::EarlyCSEPass(is_of_cpu));
     if (is_of_cpu) passes.addPass(llvm::DSEPass());
     for (llvm::Function& function : module) {
       if (function.isDeclaration()) continue;
       passes.run(function, functions);
       if (is_of_cpu)
-        interleave_chains(function, functions.getResult<llvm::AAManager>(function), chains);
+        interleave_chains(function, functions.getResult<llvm::AAManager>(function),
+                          static_cast<std::size_t>(registers));
     }
   }
 
-  static void run_passes(llvm::Module& module, llvm::TargetMachine& machine, std::size_t chains,
+  static void run_passes(llvm::Module& module, llvm::TargetMachine& machine, int registers,
                          Output output, llvm::SmallString<0>& text) {
-    simplify(module, machine, chains);
+    simplify(module, machine, registers);
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
     // Without the target's costs, masked accesses are taken apart lane by lane.

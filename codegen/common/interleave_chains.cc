@@ -9,6 +9,7 @@
 #include <llvm/Analysis/MemoryLocation.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Support/MathExtras.h>
 
 namespace polyte::codegen {
 namespace {
@@ -20,6 +21,8 @@ using llvm::Instruction;
 // them in registers.
 constexpr unsigned kLong = 12;
 constexpr unsigned kOperationsAnInput = 4;
+// Values of a chain that are in registers at a time.
+constexpr std::size_t kRegistersAChain = 4;
 // Blocks with more accesses stay as they are: each is compared with all others.
 constexpr std::size_t kMostAccesses = 256;
 
@@ -34,8 +37,8 @@ struct Chain {
 
 class Block {
  public:
-  Block(llvm::BasicBlock& block, llvm::AAResults& aliases, std::size_t width)
-      : block_(block), aliases_(aliases), width_(width) {}
+  Block(llvm::BasicBlock& block, llvm::AAResults& aliases, std::size_t registers)
+      : block_(block), aliases_(aliases), registers_(registers) {}
 
   void run() {
     find_chains();
@@ -52,7 +55,7 @@ class Block {
 
   llvm::BasicBlock& block_;
   llvm::AAResults& aliases_;
-  const std::size_t width_;
+  const std::size_t registers_;
   std::vector<Chain> chains_;
   llvm::DenseMap<const Instruction*, unsigned> depth_;  // of dependent operations on floats
   llvm::DenseMap<const Instruction*, Group> group_;
@@ -131,12 +134,27 @@ class Block {
     }
   }
 
+  // How many chains go side by side: vectors that come from other blocks and iterations have
+  // registers already, the sums of a tile most of them.
+  std::size_t width() const {
+    llvm::DenseSet<const llvm::Value*> held;
+    for (const Instruction& i : block_)
+      for (const llvm::Value* operand : i.operands())
+        if (const auto* other = llvm::dyn_cast<Instruction>(operand);
+            other != nullptr && other->getType()->isVectorTy() &&
+            (other->getParent() != &block_ || llvm::isa<llvm::PHINode>(other)))
+          held.insert(other);
+    return held.size() >= registers_ ? 1
+                                     : llvm::divideCeil(registers_ - held.size(), kRegistersAChain);
+  }
+
   // Long chains that follow one another.
   void find_groups() {
+    const std::size_t width = this->width();
     for (std::size_t first = 0, last = 0; first < chains_.size(); first = last) {
       last = first + 1;
       if (!chains_[first].is_long()) continue;
-      while (last < chains_.size() && last - first < width_ && chains_[last].is_long()) ++last;
+      while (last < chains_.size() && last - first < width && chains_[last].is_long()) ++last;
       const Group group(&chains_[first], last - first);
       for (const Chain& chain : group)
         for (const Instruction* i : chain.instructions) group_[i] = group;
@@ -200,8 +218,8 @@ class Block {
 
 }  // namespace
 
-void interleave_chains(llvm::Function& function, llvm::AAResults& aliases, std::size_t width) {
-  for (llvm::BasicBlock& block : function) Block(block, aliases, width).run();
+void interleave_chains(llvm::Function& function, llvm::AAResults& aliases, std::size_t registers) {
+  for (llvm::BasicBlock& block : function) Block(block, aliases, registers).run();
 }
 
 }  // namespace polyte::codegen

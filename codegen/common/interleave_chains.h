@@ -16,7 +16,7 @@
 
 namespace polyte::codegen {
 
-// `width`: chains side by side; their values are in registers at the same time.
-void interleave_chains(llvm::Function& function, llvm::AAResults& aliases, std::size_t width);
+// As many side by side as have their values in the registers for vectors.
+void interleave_chains(llvm::Function& function, llvm::AAResults& aliases, std::size_t registers);
 
 }  // namespace polyte::codegen

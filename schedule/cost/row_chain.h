@@ -51,6 +51,9 @@ struct RowPass {
   std::int64_t together = 1;  // rows side by side, too: what they all read is loaded once for them
   bool is_whole = false;      // the lanes' loop is not split
   bool keeps_rows = false;    // short rows, added up over the loops around them
+  // Functions of a vector take longer than its additions: a row's sums need one vector, however
+  // many the pass has side by side.
+  bool hides_sums = false;
   Statements body;            // definitions and updates, in order
   Statements sums;            // the updates among them
   Statements after;           // once per row, when the sums are there

@@ -33,7 +33,7 @@ class RowNest {
     for (const auto& [temporary, result] : places_) plan_.reuses.push_back({result, temporary});
     for (const RowAhead& ahead : rows_ahead(q_, chain_))
       plan_.prefetches.push_back({ahead.operand,
-                                  {ahead.statement, tiles_of(lane(*ahead.pass))},
+                                  {ahead.statement, steps_of(*ahead.pass)},
                                   row_steps(),
                                   ahead.level});
     return std::move(plan_);
@@ -74,6 +74,11 @@ class RowNest {
     return name;
   }
 
+  // The loop along a row, over what a pass has side by side.
+  static std::string steps_of(const RowPass& pass) {
+    return pass.hides_sums ? tiles_of(tiles_of(lane(pass))) : tiles_of(lane(pass));
+  }
+
   // The loop over blocks of rows.
   std::string row_steps() const { return chain_.block > 1 ? tiles_of(row()) : row(); }
 
@@ -88,6 +93,9 @@ class RowNest {
     for (const ir::Statement* s : pass.body) {
       if (std::ranges::find(pass.sums, s) != pass.sums.end()) {
         split_sum(pass, *s);
+      } else if (pass.hides_sums) {
+        split(*s, lane(pass), vectors(1));
+        split(*s, tiles_of(lane(pass)), Elements{pass.vectors});
       } else if (!pass.is_whole) {
         split(*s, lane(pass), vectors(pass.vectors));
       }
@@ -102,7 +110,7 @@ class RowNest {
     Parts& parts = parts_[sum];
     parts.narrow = fresh(sum + "_l");
     std::string loop = lane(pass);
-    if (pass.vectors > 1 || pass.keeps_rows) {
+    if ((pass.vectors > 1 && !pass.hides_sums) || pass.keeps_rows) {
       parts.wide = fresh(sum + "_v");
       plan_.splits.emplace_back(PlannedParts{sum, loop, vectors(pass.vectors), parts.wide});
       loop = within_tile(loop);
@@ -111,6 +119,9 @@ class RowNest {
     plan_.splits.emplace_back(
         PlannedTail{{first_parts(update) + ".update", within_tile(lane(pass))}});
     if (!is_reorderable(update)) plan_.reassociated.insert(lane(pass));
+    if (pass.hides_sums)
+      plan_.splits.emplace_back(
+          PlannedSplit{parts.narrow + ".update", tiles_of(lane(pass)), Elements{pass.vectors}});
     if (!chain_.has_groups(pass)) return;
     plan_.splits.emplace_back(PlannedDistribution{parts.wide + ".init", within_tile(row())});
     for (const std::string& part : {parts.wide, parts.narrow})
@@ -144,10 +155,10 @@ class RowNest {
     for (const std::string& loop : pass.own)
       if (loop != lane(pass)) path.push_back({loop});
     if (!pass.is_whole)
-      path.push_back(
-          {tiles_of(lane(pass)), pass.keeps_rows ? LoopKind::Unrolled : LoopKind::Serial});
-    const NestPath lanes = joined(
-        together(pass), {{pass.is_whole ? lane(pass) : within_tile(lane(pass)), LoopKind::Vector}});
+      path.push_back({steps_of(pass), pass.keeps_rows ? LoopKind::Unrolled : LoopKind::Serial});
+    NestPath lanes = together(pass);
+    if (pass.hides_sums) lanes.push_back({within_tile(tiles_of(lane(pass))), LoopKind::Unrolled});
+    lanes.push_back({pass.is_whole ? lane(pass) : within_tile(lane(pass)), LoopKind::Vector});
     std::vector<NestTree> leaves;
     for (const ir::Statement* s : pass.body) {
       const bool is_sum = std::ranges::find(pass.sums, s) != pass.sums.end();

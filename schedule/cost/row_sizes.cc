@@ -103,6 +103,7 @@ class RowSizer {
       if (pass.together > 1) wanted = std::max(kFewestTogether, wanted);
       pass.vectors = 1;
       while (pass.vectors < wanted && 2 * pass.vectors <= vectors_of_row(pass)) pass.vectors *= 2;
+      pass.hides_sums = pass.vectors > 1 && !pass.sums.empty() && has_functions(pass.body);
       pass.is_whole = pass.sums.empty() &&
                       extent(*pass.body.front(), pass.own.back()) <= kPointwiseVectors * lanes();
     }

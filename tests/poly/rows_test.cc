@@ -19,15 +19,26 @@ program chain(M, N)
   y[i, j]  = e[i, j] + total[i]
 )";
 
-std::string script_of(const PolyOptions& options) {
+struct Scheduled {
+  std::shared_ptr<const ir::Program> program;
+  Machine machine;
+  schedule::Script script;
+};
+
+Scheduled scheduled(const char* text, const PolyOptions& options) {
   Machine machine = schedule::test_machine();
   machine.vector_bits = 512;
   machine.l1.bytes = 32 << 10;
   machine.l2.bytes = 1 << 20;
-  const auto program = schedule::bound_program(kSoftmaxLike, {{"M", 21}, {"N", 200}});
+  const auto program = schedule::bound_program(text, {{"M", 21}, {"N", 200}});
   const auto script = auto_schedule(*program, machine, options);
   REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
-  return schedule::checked_text(program, *script, machine);
+  return {program, machine, *script};
+}
+
+std::string script_of(const PolyOptions& options) {
+  const Scheduled made = scheduled(kSoftmaxLike, options);
+  return schedule::checked_text(made.program, made.script, made.machine);
 }
 
 }  // namespace
@@ -37,6 +48,17 @@ TEST_CASE("rows of a chain in passes, sums in several vectors") {
   CHECK(has(script, "reassoc j"));
   CHECK(has(script, "as total_v interleaved"));
   CHECK(has(script, "{ <j.i> > e; <j.i> > total_v.update }"));
+}
+
+TEST_CASE("a pass of functions has its sums in one vector, and several vectors side by side") {
+  std::string text = kSoftmaxLike;
+  text.replace(text.find("top[i] - x"), 0, "exp(");
+  text.replace(text.find("x[i, j]\n  total"), 7, "x[i, j])");
+  const std::string script = schedule::print(scheduled(text.c_str(), {}).script);
+  CHECK(has(script, "as top_v interleaved"));
+  CHECK_FALSE(has(script, "total_v"));
+  CHECK(has(script, "split_reduction total: j by L as total_l interleaved"));
+  CHECK(has(script, "j.o.o > { [j.o.i] > <j.i> > e; [j.o.i] > <j.i> > total_l.update }"));
 }
 
 TEST_CASE("a contract that keeps the order") {
