@@ -289,6 +289,14 @@ const ir::Statement* initial_value(const Statements& statements, const ir::State
   return ir::starts_reduction(*before, update) ? before : nullptr;
 }
 
+std::string RowPass::steps() const {
+  return hides_sums ? tiles_of(tiles_of(own.back())) : tiles_of(own.back());
+}
+
+std::string RowPass::vectors_loop() const {
+  return hides_sums ? within_tile(tiles_of(own.back())) : "";
+}
+
 std::string RowChain::rows_around(const RowPass& pass) const {
   if (block == 1 || pass.together == block) return "";
   return has_groups(pass) ? tiles_of(within_tile(rows.back())) : within_tile(rows.back());

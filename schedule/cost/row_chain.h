@@ -57,6 +57,11 @@ struct RowPass {
   Statements body;            // definitions and updates, in order
   Statements sums;            // the updates among them
   Statements after;           // once per row, when the sums are there
+
+  // The loop along a row, over the vectors side by side; and, where these are written out one by
+  // one, the loop over them. Empty: they are one.
+  std::string steps() const;
+  std::string vectors_loop() const;
 };
 
 struct RowChain {

@@ -32,10 +32,8 @@ class RowNest {
     for (const RowPass& pass : chain_.passes) stages(pass);
     for (const auto& [temporary, result] : places_) plan_.reuses.push_back({result, temporary});
     for (const RowAhead& ahead : rows_ahead(q_, chain_))
-      plan_.prefetches.push_back({ahead.operand,
-                                  {ahead.statement, steps_of(*ahead.pass)},
-                                  row_steps(),
-                                  ahead.level});
+      plan_.prefetches.push_back(
+          {ahead.operand, {ahead.statement, ahead.pass->steps()}, row_steps(), ahead.level});
     return std::move(plan_);
   }
 
@@ -72,11 +70,6 @@ class RowNest {
   std::string fresh(std::string name) const {
     while (program_.find_buffer(name) || program_.find_statement(name)) name += "_";
     return name;
-  }
-
-  // The loop along a row, over what a pass has side by side.
-  static std::string steps_of(const RowPass& pass) {
-    return pass.hides_sums ? tiles_of(tiles_of(lane(pass))) : tiles_of(lane(pass));
   }
 
   // The loop over blocks of rows.
@@ -155,9 +148,9 @@ class RowNest {
     for (const std::string& loop : pass.own)
       if (loop != lane(pass)) path.push_back({loop});
     if (!pass.is_whole)
-      path.push_back({steps_of(pass), pass.keeps_rows ? LoopKind::Unrolled : LoopKind::Serial});
+      path.push_back({pass.steps(), pass.keeps_rows ? LoopKind::Unrolled : LoopKind::Serial});
     NestPath lanes = together(pass);
-    if (pass.hides_sums) lanes.push_back({within_tile(tiles_of(lane(pass))), LoopKind::Unrolled});
+    if (pass.hides_sums) lanes.push_back({pass.vectors_loop(), LoopKind::Unrolled});
     lanes.push_back({pass.is_whole ? lane(pass) : within_tile(lane(pass)), LoopKind::Vector});
     std::vector<NestTree> leaves;
     for (const ir::Statement* s : pass.body) {

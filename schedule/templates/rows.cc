@@ -120,7 +120,7 @@ class RowsFiller {
   // whose loop is not split have no size.
   void sizes() {
     for (const RowPass& pass : chain_.passes) {
-      if (pass.own.empty() || pass.is_whole) continue;
+      if (pass.own.empty() || pass.is_whole || pass.hides_sums) continue;
       int& least = pass.sums.empty() ? of_definitions_ : pass.together > 1 ? of_rows_ : of_sums_;
       least = std::min(least, pass.vectors);
     }
@@ -155,8 +155,11 @@ class RowsFiller {
     scope.names["lane"] = lane(pass);
     scope.lists["own"].assign(pass.own.begin(), pass.own.end() - 1);
     const std::string size = pass.sums.empty() ? "Np" : pass.together > 1 ? "Nt" : "Nv";
-    scope.names["size"] =
-        pass.is_whole ? std::to_string(extent(*pass.body.front(), lane(pass))) : param(size);
+    scope.names["size"] = pass.hides_sums ? vectors(1)
+                          : pass.is_whole ? std::to_string(extent(*pass.body.front(), lane(pass)))
+                                          : param(size);
+    scope.names["steps"] = pass.steps();
+    scope.names["unrolled"] = pass.hides_sums ? "[" + pass.vectors_loop() + "]" : "";
     scope.names["around"] = chain_.rows_around(pass);
     scope.names["together"] = pass.together > 1 ? "[" + chain_.rows_together(pass) + "]" : "";
     for (const ir::Statement* s : pass.body) {
@@ -166,6 +169,9 @@ class RowsFiller {
       else
         add(scope, "define", {{"define", s->name}});
       add(scope, "body", {{"body", name}});
+      if (pass.hides_sums)
+        add(filling_.scope, "beside",
+            {{"beside", name}, {"lane", lane(pass)}, {"count", std::to_string(pass.vectors)}});
       if (!q_.keep_order && may_take_reciprocals(program_, *s, lane(pass)))
         add(filling_.scope, "reciprocal", {{"statement", s->name}});
       temporary(*s);
@@ -177,7 +183,7 @@ class RowsFiller {
     const std::string& tensor = update.writes[0].buffer;
     // Terms are summed into several vectors side by side (wide), these into one (narrow), and its
     // lanes into the sum: additions of one vector would wait for each other.
-    const bool is_wide = pass.keeps_rows || pass.together > 1 || of_sums_ > 1;
+    const bool is_wide = pass.keeps_rows || pass.together > 1 || (of_sums_ > 1 && !pass.hides_sums);
     const std::string narrow = fresh(tensor + "_l"), wide = is_wide ? fresh(tensor + "_v") : "";
     const std::string first = is_wide ? wide : narrow;
     const ir::Statement* init = initial_value(q_.statements, update);
@@ -220,7 +226,7 @@ class RowsFiller {
 
   void memory() {
     for (const char* group : {"pass", "reciprocal", "square", "line", "wide", "whole", "kept",
-                              "reused", "ahead", "grouped", "part"})
+                              "reused", "ahead", "grouped", "part", "beside"})
       filling_.scope.groups[group];
     for (const auto& [temporary, result] : places_) {
       add(filling_.scope, "reused", {{"temporary", temporary}, {"result", result}});
@@ -230,7 +236,7 @@ class RowsFiller {
       add(filling_.scope, "ahead",
           {{"operand", ahead.operand},
            {"statement", ahead.statement},
-           {"lane", lane(*ahead.pass)},
+           {"steps", ahead.pass->steps()},
            {"cache", std::to_string(ahead.level)}});
   }
 };
