@@ -177,6 +177,43 @@ RandomProgram batches(Random& random) {
   return {.text = text, .exact_sums = true};
 }
 
+// Products of whole images: convolutions by 1x1, whose rows and columns are walked as one
+// dimension, and sums over channels in two dimensions. Or of nearly whole ones: part of each row,
+// rows of another length in memory, a factor for each row, results that are read turned.
+//   y[o, i, j] = sum[c, r in 0..1, s in 0..1] x[c, i + r, j + s] * w[o, c, r, s]
+RandomProgram images(Random& random) {
+  static const std::vector<std::string> kTypes = {"f32", "f32", "i32", "f64"};
+  enum { Whole, Part, Longer, ByRow, Turned };
+  const int form = random.chance(60) ? Whole : random.between(Part, Turned);
+  const bool has_taps = random.chance(40), is_last = random.chance(30), has_two = random.chance(30);
+  const std::string type = random.pick(kTypes), rows = std::to_string(random.between(2, 8)),
+                    channels = std::to_string(random.between(3, 9));
+  const int columns = random.between(3, 20);
+  const std::string row = has_taps ? "i + r" : "i", column = has_taps ? "j + s" : "j",
+                    c = has_two ? "c, d" : "c", deep = channels + (has_two ? ", 3" : ""),
+                    taps = has_taps ? ", 1, 1" : "";
+  const auto order = [&](const std::string& first, const std::string& image) {
+    return "[" + (is_last ? image + ", " + first : first + ", " + image) + "]";
+  };
+  const std::string image = rows + ", " + std::to_string(columns),
+                    stored = rows + ", " + std::to_string(columns + (form == Longer ? 2 : 0));
+  std::string text = "program f(N)\n  in    x: " + type + order(deep, stored) +
+                     "\n  in    w: " + type + "[N + 3, " + deep + taps + "]\n  in    b: " + type +
+                     "[" + rows + "]\n  out   y: " + type + order("N + 3", image) + "\n";
+  const bool follows = form == Turned || (form != Part && random.chance(40));
+  if (follows)
+    text += "  out   z: " + type +
+            order("N + 3", form == Turned ? std::to_string(columns) + ", " + rows : image) + "\n";
+  text += "\n  y" + order("o", "i, j") + " = sum[" + c + (has_taps ? ", r, s" : "") + "] x" +
+          order(c, row + ", " + column) + " * w[o, " + c + (has_taps ? ", r, s" : "") + "]" +
+          (form == ByRow ? " * b[i]" : "") + "  for o in 0..N + 3, i in 0.." + rows + ", j in " +
+          (form == Part ? "1.." : "0..") + std::to_string(columns) + "\n";
+  if (follows)
+    text += "  z" + order("o", "i, j") + " = max(y" + order("o", form == Turned ? "j, i" : "i, j") +
+            ", 1) + 1\n";
+  return {.text = text, .exact_sums = true};
+}
+
 RandomProgram styled_program(Random& random) {
   ProgramDraft draft(random);
   if (random.chance(9)) {
@@ -191,7 +228,8 @@ RandomProgram styled_program(Random& random) {
   const int style = random.between(0, 99);
   if (style < 2) return random.chance(50) ? rows(random) : both_ways(random);
   if (style < 5) return gram(random);
-  if (style < 11) return batches(random);
+  if (style < 9) return batches(random);
+  if (style < 14) return images(random);
   if (style < 60) {
     pipeline(draft, random.between(1, 4));
   } else if (style < 82) {

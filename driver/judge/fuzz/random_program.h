@@ -17,6 +17,8 @@
 //   both ways     sums along the rows of a matrix and over them, in one pass or not
 //   batches       products of matrices of many dimensions, some of one element, with a chain of
 //                 definitions behind them
+//   images        products of whole images, whose rows and columns are walked as one dimension,
+//                 and of nearly whole ones
 //   flat          matrices in one dimension, for view: digits in subscripts, and what only looks
 //                 like them
 //   scaled        products of operands that are computed as they are read, for precompute
