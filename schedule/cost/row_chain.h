@@ -54,9 +54,9 @@ struct RowPass {
   // Functions of a vector take longer than its additions: a row's sums need one vector, however
   // many the pass has side by side.
   bool hides_sums = false;
-  Statements body;            // definitions and updates, in order
-  Statements sums;            // the updates among them
-  Statements after;           // once per row, when the sums are there
+  Statements body;   // definitions and updates, in order
+  Statements sums;   // the updates among them
+  Statements after;  // once per row, when the sums are there
 
   // The loop along a row, over the vectors side by side; and, where these are written out one by
   // one, the loop over them. Empty: they are one.
