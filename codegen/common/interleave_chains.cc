@@ -176,8 +176,8 @@ class Block {
     const auto of_a = llvm::MemoryLocation::getOrNone(&a);
     const auto of_b = llvm::MemoryLocation::getOrNone(&b);
     if (of_a && of_b) return !aliases_.isNoAlias(*of_a, *of_b);
-    if (of_a) return llvm::isModOrRefSet(aliases_.getModRefInfo(&b, *of_a));
-    if (of_b) return llvm::isModOrRefSet(aliases_.getModRefInfo(&a, *of_b));
+    if (of_a) return llvm::isModOrRefSet(aliases_.getModRefInfo(&b, of_a));
+    if (of_b) return llvm::isModOrRefSet(aliases_.getModRefInfo(&a, of_b));
     return true;
   }
 
