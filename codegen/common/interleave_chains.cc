@@ -172,6 +172,7 @@ class Block {
   }
 
   bool conflict(const Instruction& a, const Instruction& b) const {
+    if (a.isAtomic() || b.isAtomic()) return true;  // seen by others, who may count on the order
     if (!a.mayWriteToMemory() && !b.mayWriteToMemory()) return false;
     const auto of_a = llvm::MemoryLocation::getOrNone(&a);
     const auto of_b = llvm::MemoryLocation::getOrNone(&b);

@@ -236,6 +236,7 @@ class RowsFiller {
       add(filling_.scope, "ahead",
           {{"operand", ahead.operand},
            {"statement", ahead.statement},
+           {"lane", lane(*ahead.pass)},
            {"steps", ahead.pass->steps()},
            {"cache", std::to_string(ahead.level)}});
   }

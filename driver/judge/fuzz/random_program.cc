@@ -185,7 +185,8 @@ RandomProgram images(Random& random) {
   static const std::vector<std::string> kTypes = {"f32", "f32", "i32", "f64"};
   enum { Whole, Part, Longer, ByRow, Turned };
   const int form = random.chance(60) ? Whole : random.between(Part, Turned);
-  const bool has_taps = random.chance(40), is_last = random.chance(30), has_two = random.chance(30);
+  const bool has_taps = random.chance(40), is_last = random.chance(30), has_two = random.chance(30),
+             is_offset = random.chance(25);  // by an iterator that is never but 0
   const std::string type = random.pick(kTypes), rows = std::to_string(random.between(2, 8)),
                     channels = std::to_string(random.between(3, 9));
   const int columns = random.between(3, 20);
@@ -204,10 +205,11 @@ RandomProgram images(Random& random) {
   if (follows)
     text += "  out   z: " + type +
             order("N + 3", form == Turned ? std::to_string(columns) + ", " + rows : image) + "\n";
-  text += "\n  y" + order("o", "i, j") + " = sum[" + c + (has_taps ? ", r, s" : "") + "] x" +
-          order(c, row + ", " + column) + " * w[o, " + c + (has_taps ? ", r, s" : "") + "]" +
-          (form == ByRow ? " * b[i]" : "") + "  for o in 0..N + 3, i in 0.." + rows + ", j in " +
-          (form == Part ? "1.." : "0..") + std::to_string(columns) + "\n";
+  text += "\n  y" + order("o", is_offset ? "i + u, j" : "i, j") + " = sum[" + c +
+          (has_taps ? ", r, s" : "") + "] x" + order(c, row + ", " + column) + " * w[o, " + c +
+          (has_taps ? ", r, s" : "") + "]" + (form == ByRow ? " * b[i]" : "") +
+          "  for o in 0..N + 3, i in 0.." + rows + ", j in " + (form == Part ? "1.." : "0..") +
+          std::to_string(columns) + (is_offset ? ", u in 0..1\n" : "\n");
   if (follows)
     text += "  z" + order("o", "i, j") + " = max(y" + order("o", form == Turned ? "j, i" : "i, j") +
             ", 1) + 1\n";
