@@ -35,6 +35,13 @@ NestAccess describe(const ir::Program& program, const Access& access,
   return result;
 }
 
+bool is_same_place(const ir::Access& a, const ir::Access& b) {
+  return a.buffer == b.buffer &&
+         std::ranges::equal(a.indices, b.indices, [](const ir::Index& one, const ir::Index& other) {
+           return !one.indirect && !other.indirect && one.affine == other.affine;
+         });
+}
+
 bool writes(const ir::Statement& s, const std::string& buffer) {
   return std::ranges::any_of(s.writes,
                              [&](const ir::Access& write) { return write.buffer == buffer; });
@@ -65,7 +72,7 @@ NestAccess::Runs NestAccess::runs(std::span<const std::int64_t> points, std::int
     }
     span = std::clamp<std::int64_t>(span, 1, std::max<std::int64_t>(1, shape[d]));
     if (is_run) {
-      result.elements *= span;
+      result.elements += (span - 1) * step / element_bytes;
       is_run = (shape[d] - span) * step <= gap;
     } else if (span > 1) {
       result.count *= static_cast<double>(std::min(span, elements));
@@ -80,7 +87,10 @@ double NestAccess::footprint(std::span<const std::int64_t> points, bool dense,
                              int line_bytes) const {
   const Runs all = runs(points);
   const std::int64_t bytes = all.elements * element_bytes;
-  return all.count * static_cast<double>(dense ? bytes : ceil_div(bytes, line_bytes) * line_bytes);
+  if (dense) return all.count * static_cast<double>(bytes);
+  if (all.apart % line_bytes == 0)
+    return all.count * static_cast<double>(ceil_div(bytes, line_bytes) * line_bytes);
+  return all.count * static_cast<double>(bytes - element_bytes + line_bytes);
 }
 
 // Runs that lie multiples of a large power of two apart begin at few places of a page, and their
@@ -150,10 +160,17 @@ NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main
     described.each_step = each_step;
     result.all.push_back(std::move(described));
   };
+  std::vector<const ir::Access*> written;
+  const auto add_write = [&](const ir::Access& write) {
+    if (std::ranges::any_of(written, [&](const auto* w) { return is_same_place(*w, write); }))
+      return;  // stored once, by the last of them
+    written.push_back(&write);
+    add(write, nullptr, false);
+  };
   const auto add_statement = [&](const ir::Statement& s, bool each_step) {
     for (const ir::Expr& value : s.values)
       for (const ir::Load* load : ir::loads_of(value)) add(*load, load, each_step);
-    for (const ir::Access& write : s.writes) add(write, nullptr, false);
+    for (const ir::Access& write : s.writes) add_write(write);
   };
   add_statement(main, true);
   for (const ir::Statement* s : others) add_statement(*s, false);

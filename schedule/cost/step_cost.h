@@ -54,7 +54,6 @@ class StepCost {
   double shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows,
                 double vectors) const;
   double step(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
-  double in_line(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows) const;
   double once(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
 };
 

@@ -7,8 +7,6 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::int64_t kTogether = 768;        // bytes: rows within are one stream
-constexpr std::int64_t kGap = 32;              // and what leaves out less between them goes on
 constexpr double kStart = 10, kNearStart = 2;  // cycles, from the third cache and the second
 // A line from memory before prefetchers have found the stream, and how many these are.
 constexpr double kLineFromMemory = 25, kLinesUntilFound = 8;
@@ -19,28 +17,32 @@ constexpr double kLineFromMemory = 25, kLinesUntilFound = 8;
 // where the last one ended (`followed`), the streams grow longer; from the first loop that jumps
 // on, each iteration starts them anew.
 Streams streams_of(const NestAccess& access, const NestAccesses& nest, const TileLoops& tile,
-                   bool followed) {
-  std::vector<std::int64_t> points = tile.points;
-  NestAccess::Runs runs = access.runs(points, kGap);
+                   bool followed, const StreamReach& reach) {
+  std::vector<std::int64_t> points = tile.points, covered = tile.points;
+  NestAccess::Runs runs = access.runs(points, reach.gap);
   std::int64_t elements = runs.elements;
-  double starts = runs.count;
+  double starts = runs.count, live = runs.count;
   for (auto loop = tile.order.rbegin(); loop != tile.order.rend(); ++loop) {
-    const std::int64_t extent = std::max<std::int64_t>(1, nest.loops[*loop].extent);
-    const std::int64_t trips = ceil_div(extent, points[*loop]);
-    if (trips == 1) continue;
-    followed = followed && access.moves_with(*loop) &&
-               access.strides[*loop] * points[*loop] * access.element_bytes <=
-                   elements * access.element_bytes + kGap;
-    if (!followed) {
+    const bool is_in_block = std::find(loop + 1, tile.order.rend(), *loop) != tile.order.rend();
+    std::int64_t extent = std::max<std::int64_t>(1, nest.loops[*loop].extent);
+    if (is_in_block) extent = std::min(extent, tile.block_tiles * tile.points[*loop]);
+    const std::int64_t trips = ceil_div(extent, covered[*loop]);
+    const std::int64_t step = access.strides[*loop] * covered[*loop];
+    covered[*loop] = std::max(covered[*loop], extent);
+    if (trips <= 1) continue;
+    const bool goes_on = followed && access.moves_with(*loop) &&
+                         step * access.element_bytes <= elements * access.element_bytes + reach.gap;
+    if (!goes_on) {
       starts *= static_cast<double>(trips);
+      live *= static_cast<double>(trips);
+      followed = followed && live <= reach.at_once;
       continue;
     }
-    const std::int64_t step = access.strides[*loop] * points[*loop];
     points[*loop] = extent;
-    const NestAccess::Runs longer = access.runs(points, kGap);
+    const NestAccess::Runs longer = access.runs(points, reach.gap);
     if (longer.count == runs.count) {
       elements = longer.elements;
-    } else if (longer.elements * access.element_bytes <= kTogether) {
+    } else if (longer.elements * access.element_bytes <= reach.together) {
       starts *= longer.count / runs.count;
       elements = longer.elements;
     } else {

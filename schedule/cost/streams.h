@@ -19,6 +19,14 @@
 
 namespace polyte::schedule {
 
+// What a prefetcher takes for one stream, in bytes.
+struct StreamReach {
+  std::int64_t together = 768;  // rows within
+  std::int64_t gap = 32;        // what is left out between neighbours
+  double at_once = 0;           // streams that take turns and go on
+};
+constexpr StreamReach kOfReads, kOfResults{kPageBytes, 256, 16};
+
 struct Streams {
   std::int64_t bytes = 0;  // of each
   double starts = 1;       // how often one begins, in the whole nest
@@ -27,7 +35,7 @@ struct Streams {
 // `followed`: there are few enough at a time that prefetchers follow them all; else each run of a
 // tile begins one.
 Streams streams_of(const NestAccess& access, const NestAccesses& nest, const TileLoops& tile,
-                   bool followed = true);
+                   bool followed = true, const StreamReach& reach = kOfReads);
 
 // To begin so many, where the nest touches so many bytes.
 double start_cycles(const Streams& streams, double bytes, const Machine& machine);

@@ -20,6 +20,8 @@ constexpr int kFewSteps = 4;  // of a square that is not whole: what a load of 1
 // lanes' lines fall into few sets of the cache.
 constexpr double kCopyAlong = 0.5, kCopyAcross = 1, kCopyInSquares = 0.6;
 constexpr double kCrowdedCopyAcross = 5, kCrowdedCopyInSquares = 1.2;
+constexpr double kFarCopyWord =
+    0.5;  // what a line from beyond the second cache costs for each four bytes
 constexpr double kPanelCycles = 200;  // to begin with
 // Of a tile that a diagonal cuts, what is computed and not needed (lower/complete_tiles.h).
 constexpr double kCutOff = 0.5;
@@ -365,11 +367,19 @@ class TileFinder {
     }
   }
 
+  // Rows of a panel are pieces of lines, which the panels beside it read again.
+  double copy_along(const NestAccess& access, int size) const {
+    const double bytes = static_cast<double>(size) * static_cast<double>(access.element_bytes);
+    const double line = machine_.l1.line_bytes;
+    const bool is_near = access.bytes() <= static_cast<double>(machine_.l2.bytes);
+    return is_near ? kCopyAlong : std::max(kCopyAlong, kFarCopyWord * (bytes + line) / bytes);
+  }
+
   double copy_cycles(const NestAccess& access, const TileLoopNumbers& at,
                      const RegisterTile& tile) const {
     const std::size_t panel = access.moves_with(at.lane) ? at.lane : at.row;
     const int size = panel == at.row ? tile.rows : tile.vectors * machine_.lanes(nest_.dtype);
-    if (panel == none() || access.strides[panel] <= 1) return kCopyAlong;
+    if (panel == none() || access.strides[panel] <= 1) return copy_along(access, size);
     const bool crowded =
         conflicts_in_cache(machine_, access.strides[panel] * access.element_bytes, size);
     const bool in_squares =

@@ -13,6 +13,7 @@ namespace polyte::schedule {
 namespace {
 
 constexpr double kNoise = 0.995;       // what is cheaper by less is no better
+constexpr double kEqual = 0.99999;     // a sum costs the same: fewer streams then
 constexpr double kWorthAnOrder = 1.6;  // times the cheapest pair: above, no order will help
 constexpr std::size_t kMostOrdered = 4;
 // Times the cheapest tile, for one of which threads get a part each.
@@ -22,7 +23,7 @@ constexpr double kCheapCopy = 0.1;         // of the steps that read it
 constexpr double kOfOpenSize = 1.25;       // a run may have a part of the tile, or one row
 // Times the cheapest steps: where the best order comes to more, tiles in blocks are tried.
 constexpr double kWaitsForData = 1.1;
-constexpr double kMoreLoops = 1.05;                 // what these cost that is not priced
+constexpr double kMoreLoops = 1.03;                 // what these cost that is not priced
 constexpr double kSharesOfL2[] = {0.25, 0.5};       // that a block of tiles may take
 constexpr std::int64_t kStreamedBlocks[] = {4, 8};  // rows of a reduction that has no tile's rows
 
@@ -36,7 +37,7 @@ class TileChooser {
 
   TileChoice run() const {
     const std::vector<TileCandidate> candidates = cheapest_tiles(q_, nest_, machine_);
-    TileChoice best;
+    Best best;
     best.cycles = -1;
     for (const TileCandidate& candidate : candidates) {
       if (candidate.together() > candidates.front().together() * kWorthAnOrder) continue;
@@ -52,6 +53,7 @@ class TileChooser {
         best.cycles > candidates.front().together() * kWaitsForData)
       for (const TileCandidate& candidate : candidates)
         if (candidate.together() < best.cycles) consider_blocks_of_tiles(candidate, best);
+    if (best.cycles >= 0) best.cycles = std::max(best.cycles, cycles_to_arrive(nest_, machine_));
     return best;
   }
 
@@ -80,6 +82,11 @@ class TileChooser {
   }
 
   std::int64_t reduction_steps() const { return waits_.reduction_steps(); }
+
+  struct Best : TileChoice {
+    std::pair<double, double> streams;
+    bool is_near = false;  // its order goes on along the lanes
+  };
 
   struct Block {
     std::string loop;  // empty: none
@@ -203,7 +210,7 @@ class TileChooser {
   // Tiles of the lanes or of the rows in blocks: what a block's operand takes stays in the second
   // cache, while the tiles of the other side pass by (Goto, van de Geijn, *Anatomy of
   // high-performance matrix multiplication*).
-  void consider_blocks_of_tiles(const TileCandidate& candidate, TileChoice& best) const {
+  void consider_blocks_of_tiles(const TileCandidate& candidate, Best& best) const {
     if (!shares_operands(candidate)) return;
     const bool has_blocks = !q_.form || q_.form->has("block");
     std::vector<Block> all = has_blocks ? blocks(candidate) : std::vector<Block>{};
@@ -261,12 +268,12 @@ class TileChooser {
     std::int64_t tiles = 0;  // of a block; 0: no blocks
   };
 
-  void consider_orders(const TileCandidate& candidate, const Block& block, TileChoice& best) const {
+  void consider_orders(const TileCandidate& candidate, const Block& block, Best& best) const {
     consider_orders(candidate, block, {none()}, best);
   }
 
   void consider_orders(const TileCandidate& candidate, const Block& block,
-                       const TilesInBlocks& in_blocks, TileChoice& best) const {
+                       const TilesInBlocks& in_blocks, Best& best) const {
     TileLoops tile;
     tile.block_tiles = in_blocks.tiles;
     for (std::size_t l = 0; l < none(); ++l) tile.points.push_back(points(l, candidate, block));
@@ -277,18 +284,22 @@ class TileChooser {
     const auto returns = [&] {
       return goes_on_along(tile, candidate.at.lane) ? 0 : cycles_of_returns(nest_, tile, machine_);
     };
-    bool is_best = false, is_near = false;  // this tile; in an order that goes on along the lanes
+    bool is_best = false;  // this tile
     const auto consider = [&] {
       if (runs_backwards(tile.order) || ends_with(tile, block)) return;
       const double cycles =
           price(candidate, tile, extra + waits_.run_starts(candidate, tile) + returns()) *
           (in_blocks.tiles > 0 ? kMoreLoops : 1);
+      const bool is_sum = !q_.main->reductions.empty();
       const bool near = streams_by(candidate) && goes_on_along(tile, candidate.at.lane);
-      const bool is_nearer = is_best && near && !is_near && cycles * kNoise < best.cycles;
-      if (best.cycles >= 0 && cycles >= best.cycles * kNoise && !is_nearer) return;
-      best = choice(candidate, block, tile, cycles);
+      const double noise = is_sum ? kEqual : kNoise;
+      const bool is_equal = cycles * noise < best.cycles && cycles >= best.cycles * noise;
+      if (best.cycles >= 0 && cycles >= best.cycles * noise && !is_equal) return;
+      const std::pair<double, double> streams = waits_.streams(tile);
+      const bool is_nearer = is_sum ? streams < best.streams : is_best && near && !best.is_near;
+      if (best.cycles >= 0 && is_equal && !is_nearer) return;
+      best = {choice(candidate, block, tile, cycles), streams, near};
       is_best = true;
-      is_near = near;
     };
     if (q_.form) {
       tile.order = order_of(*q_.form, candidate, block);
@@ -386,12 +397,15 @@ class TileChooser {
   }
 
   double price(const TileCandidate& candidate, const TileLoops& tile, double extra) const {
-    double busiest = candidate.cycles, sum = candidate.cycles;
-    for (const double cycles : traffic_cycles(nest_, tile, machine_)) {
-      busiest = std::max(busiest, cycles);
-      sum += cycles;
+    std::vector<double> busy = traffic_cycles(nest_, tile, machine_);
+    busy.back() += waits_.result_starts(tile);
+    double busiest = (1 - kUnhidden) * candidate.cycles, others = kUnhidden * candidate.cycles;
+    for (std::size_t level = 0; level < busy.size(); ++level) {
+      const double unhidden = level == 0 ? kUnhiddenNear : kUnhidden;
+      busiest = std::max(busiest, (1 - unhidden) * busy[level]);
+      others += unhidden * busy[level];
     }
-    return (busiest + kUnhidden * (sum - busiest) + extra) * (is_open(candidate) ? kOfOpenSize : 1);
+    return (busiest + others + extra) * (is_open(candidate) ? kOfOpenSize : 1);
   }
 
   bool is_open(const TileCandidate& candidate) const {

@@ -1,6 +1,7 @@
 #include "schedule/cost/tile_waits.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "schedule/cost/streams.h"
 #include "schedule/cost/tile_ahead.h"
@@ -18,7 +19,8 @@ constexpr double kFarWalk = 64, kFarPages = 2048;
 constexpr double kRunStart = 10, kStreams = 16;
 // A line that comes in one of several streams of its tensor, for each more.
 constexpr double kRowCycles = 0.2;
-constexpr double kBlockEnd = 4;  // of a tile: its loop ends, and begins anew
+constexpr double kBlockEnd = 4;   // of a tile: its loop ends, and begins anew
+constexpr double kSumCycles = 1;  // a vector of sums is stored and loaded between two blocks
 
 }  // namespace
 
@@ -46,10 +48,10 @@ double TileWaits::block_ends(const TileCandidate& candidate, std::int64_t block)
   if (block == 0) return 0;
   const double times = static_cast<double>(ceil_div(reduction_steps(), block));
   const double vectors = nest_.accumulator.elements() / machine_.lanes(nest_.dtype);
-  if (candidate.at.row == nest_.loops.size()) return vectors * times;
+  if (candidate.at.row == nest_.loops.size()) return vectors * kSumCycles * times;
   const double tiles =
       vectors / (candidate.tile.rows * candidate.tile.vectors * candidate.tile.outer_rows);
-  return (times - 1) * tiles * kBlockEnd;
+  return (times - 1) * (tiles * kBlockEnd + vectors * kSumCycles);
 }
 
 double TileWaits::run_starts(const TileCandidate& candidate, const TileLoops& tile) const {
@@ -69,6 +71,31 @@ double TileWaits::run_starts(const TileCandidate& candidate, const TileLoops& ti
     starts += access.runs(points).count * boxes(points);
   }
   return starts * kRunStart;
+}
+
+double TileWaits::result_starts(const TileLoops& tile) const {
+  if (main_.reductions.empty()) return 0;  // among those of a definition
+  double at_once = 0, bytes = 0, cycles = 0;
+  for (const NestAccess& access : nest_.all) {
+    if (!access.each_step) at_once += access.runs(tile.points).count;
+    bytes += access.bytes();
+  }
+  if (bytes < static_cast<double>(machine_.l3.bytes)) return 0;
+  for (const NestAccess& access : nest_.all)
+    if (!access.each_step && access.bytes() >= static_cast<double>(machine_.l2.bytes))
+      cycles += start_cycles(streams_of(access, nest_, tile, at_once <= kStreams, kOfResults),
+                             bytes, machine_);
+  return cycles;
+}
+
+std::pair<double, double> TileWaits::streams(const TileLoops& tile) const {
+  double at_once = 0, starts = 0;
+  auto in_place = std::views::filter(
+      nest_.all, [&](const NestAccess& each) { return !tile.packed.contains(each.buffer); });
+  for (const NestAccess& access : in_place) at_once += access.runs(tile.points).count;
+  for (const NestAccess& access : in_place)
+    starts += streams_of(access, nest_, tile, at_once <= kStreams).starts;
+  return {at_once, starts};
 }
 
 // Boxes of so many points that cover all loops.

@@ -2,6 +2,8 @@
 // is looked up, streams that begin, sums between two blocks of a reduction.
 #pragma once
 
+#include <utility>
+
 #include "ir/program.h"
 #include "schedule/cost/nest_accesses.h"
 #include "schedule/cost/tile_candidates.h"
@@ -11,7 +13,7 @@
 namespace polyte::schedule {
 
 // Of what the less busy resources do, so much is not hidden.
-constexpr double kUnhidden = 0.1;
+constexpr double kUnhidden = 0.1, kUnhiddenNear = 0.05;  // near: from the second cache
 // Pages beyond these are looked up in the second level.
 constexpr double kNearPages = 64;
 
@@ -30,6 +32,11 @@ class TileWaits {
   // Of what is read once from beyond the second cache. Where the tile reads few runs, the innermost
   // loop around goes on with each.
   double run_starts(const TileCandidate& candidate, const TileLoops& tile) const;
+  // Of a sum's results beyond the caches: memory is busier by a line that no prefetcher sees
+  // coming.
+  double result_starts(const TileLoops& tile) const;
+  // Of what is not packed: how many streams a tile has, and how often one begins.
+  std::pair<double, double> streams(const TileLoops& tile) const;
 
  private:
   const NestAccesses& nest_;

@@ -9,7 +9,7 @@ namespace {
 
 // Bytes a cycle that a core draws from the next level, sustained.
 constexpr double kUsableShare = 0.75;  // the rest is others' and badly placed lines
-constexpr double kL2Rate = 24, kL3Rate = 8, kMemoryRate = 4;
+constexpr double kL2Rate = 24, kL3Rate = 16, kMemoryRate = 4;
 
 // Cycles that a line of sums is waited for, from the second cache, the third and memory: what the
 // other lines of its tile do not hide, with the page's entry.
@@ -48,6 +48,8 @@ class Footprints {
     for (std::size_t a = 0; a < bytes_.front().size(); ++a) sum += traffic_of(a, capacity);
     return sum;
   }
+
+  bool fits(double capacity) const { return occupied_.front() <= capacity; }
 
   // Bytes of sums that come back into registers, beyond the first time (read and written: half of
   // it).
@@ -136,10 +138,22 @@ double bytes_per_cycle(double bytes, const Machine& machine) {
 std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile,
                                    const Machine& machine) {
   const Footprints footprints(nest, tile, machine);
+  const auto capacity = [](const Cache& cache) {
+    return static_cast<double>(cache.bytes) * kUsableShare;
+  };
   const auto into = [&](const Cache& cache, double rate) {
-    return footprints.traffic(static_cast<double>(cache.bytes) * kUsableShare) / rate;
+    return footprints.fits(capacity(cache)) ? 0 : footprints.traffic(capacity(cache)) / rate;
   };
   return {into(machine.l1, kL2Rate), into(machine.l2, kL3Rate), into(machine.l3, kMemoryRate)};
+}
+
+double cycles_to_arrive(const NestAccesses& nest, const Machine& machine) {
+  std::vector<std::int64_t> all;
+  for (const PricedLoop& loop : nest.loops) all.push_back(std::max<std::int64_t>(1, loop.extent));
+  double bytes = 0;
+  for (const NestAccess& access : nest.all)
+    bytes += access.footprint(all, false, machine.l1.line_bytes);
+  return bytes / kMemoryRate;
 }
 
 double cycles_of_returns(const NestAccesses& nest, const TileLoops& tile, const Machine& machine) {

@@ -43,6 +43,10 @@ double bytes_per_cycle(double bytes, const Machine& machine);
 std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile,
                                    const Machine& machine);
 
+// Cycles in which all data comes once from where another core or an earlier kernel left it: at the
+// rate of memory.
+double cycles_to_arrive(const NestAccesses& nest, const Machine& machine);
+
 // Cycles that tiles wait for sums which left the registers between blocks of a reduction: each of
 // their rows is a line elsewhere, which no prefetcher of the processor has seen coming.
 double cycles_of_returns(const NestAccesses& nest, const TileLoops& tile, const Machine& machine);

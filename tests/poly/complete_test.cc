@@ -78,7 +78,7 @@ TEST_CASE("loops by their places, kinds and company") {
   CHECK(has(completed(dense(), "nest par n.o > ...\n"), "nest par n.o > "));
   CHECK(has(completed(dense(), "nest ... > par m.o > ... > y\n"), "par m"));
   const std::string apart = completed(dense(), "nest { ... > acc.update; ... > y }\n");
-  CHECK(has(apart, "; n.o > m.o > [m.i] > <n.i> > y }"));
+  CHECK(has(apart, "; m.o > n.o > [m.i] > <n.i> > y }"));
   CHECK(has(completed(jacobi(), "nest ... > par i > ... > B\n"), "par i > "));
   CHECK(has(completed(jacobi(), "nest ... > <j> > A\n"), "<j> > A"));
 }

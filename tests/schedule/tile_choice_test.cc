@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "schedule/cost/streams.h"
@@ -98,7 +99,7 @@ program product()
   Machine machine = schedule::wide_machine();
   machine.l2.bytes = 512 << 10;
   const auto bytes = [&](std::vector<std::size_t> order, std::int64_t tiles) {
-    constexpr double kRate = 8;  // beyond the second cache
+    constexpr double kRate = 16;  // beyond the second cache
     return kRate * schedule::traffic_cycles(
                        nest, {{6, 8, 240}, std::move(order), {"B"}, false, tiles}, machine)[1];
   };
@@ -350,6 +351,8 @@ struct StreamCase {
   std::vector<std::size_t> order;
   std::int64_t bytes;
   double starts;
+  schedule::StreamReach reach = schedule::kOfReads;
+  std::int64_t block_tiles = 0;
 };
 
 // x[a, b, c] of f32 under loops a, b, c.
@@ -362,10 +365,49 @@ schedule::Streams streams_of(const StreamCase& each) {
   for (std::size_t l = 0; l < 3; ++l)
     nest.loops.push_back({std::string(1, "abc"[l]), each.shape[l]});
   nest.all = {access};
-  return schedule::streams_of(nest.all[0], nest, {each.points, each.order, {}, false});
+  return schedule::streams_of(
+      nest.all[0], nest, {each.points, each.order, {}, false, each.block_tiles}, true, each.reach);
 }
 
 }  // namespace
+
+TEST_CASE("traffic: what a cache holds does not come from beyond it") {
+  const auto cycles = [](std::int64_t size) {
+    const std::string n = std::to_string(size);
+    const auto program = schedule::bound_program(
+        "program scale()\n  in  x: f32[" + n + "]\n  out y: f32[" + n + "]\n  y[i] = x[i] * x[i]\n",
+        {});
+    const auto nest =
+        schedule::nest_accesses(*program, program->statements[0], {}, {{"i", size, false}});
+    return schedule::traffic_cycles(nest, {{16}, {0}, {}, false}, schedule::wide_machine());
+  };
+  const Machine machine = schedule::wide_machine();
+  const auto first = cycles(machine.l1.bytes / 16), second = cycles(machine.l2.bytes / 16),
+             third = cycles(machine.l3.bytes / 16), memory = cycles(machine.l3.bytes);
+  CHECK(first == std::vector<double>{0, 0, 0});
+  CHECK((second[0] > 0 && second[1] == 0 && second[2] == 0));
+  CHECK((third[1] > 0 && third[2] == 0));
+  CHECK(memory[2] > memory[1]);
+}
+
+TEST_CASE("traffic: rows that begin within lines take one more, and results are written once") {
+  const auto nest_of = [](const std::string& width) {
+    const auto program = schedule::bound_program("program sums()\n  in  x: f32[100, " + width +
+                                                     ", 8]\n  out y: f32[100, " + width +
+                                                     "]\n  y[i, j] = sum[k] x[i, j, k]\n",
+                                                 {});
+    return schedule::nest_accesses(
+        *program, program->statements[1], std::array{&program->statements[0]},
+        {{"i", 100, false}, {"j", std::stoll(width), false}, {"k", 8, true}});
+  };
+  const std::vector<std::int64_t> tile{4, 16, 8};
+  const auto result = [](const schedule::NestAccesses& nest) {
+    CHECK(std::ranges::count(nest.all, std::string("y"), &schedule::NestAccess::buffer) == 1);
+    return *std::ranges::find(nest.all, std::string("y"), &schedule::NestAccess::buffer);
+  };
+  CHECK(result(nest_of("64")).footprint(tile, false, 64) == 4 * 64);
+  CHECK(result(nest_of("63")).footprint(tile, false, 64) == 4 * (64 + 60));
+}
 
 TEST_CASE("streams: a loop goes on where the ones inside end, or begins elsewhere") {
   const std::vector<StreamCase> cases = {
@@ -378,7 +420,14 @@ TEST_CASE("streams: a loop goes on where the ones inside end, or begins elsewher
       // The next row before this one's end.
       {{8, 100, 256}, {1, 1, 32}, {0, 2, 1}, 128, 8 * 8 * 100},
       // Rows far apart, each read on and on.
-      {{8, 100, 256}, {4, 1, 32}, {0, 1, 2}, 100 * 256 * 4, 4 * 2}};
+      {{8, 100, 256}, {4, 1, 32}, {0, 1, 2}, 100 * 256 * 4, 4 * 2},
+      // The same in turns: written on where each ends, read anew each time.
+      {{8, 100, 256}, {4, 1, 32}, {1, 2, 0}, 100 * 256 * 4, 4 * 2, schedule::kOfResults},
+      {{8, 100, 256}, {4, 1, 32}, {1, 2, 0}, 128, 4 * 2 * 100 * 8},
+      // Too many take turns.
+      {{80, 100, 256}, {4, 1, 32}, {1, 2, 0}, 128, 4 * 20 * 100 * 8, schedule::kOfResults},
+      // Blocks of five tiles along b: each row once.
+      {{8, 100, 256}, {1, 4, 256}, {1, 0, 1}, 5 * 4 * 256 * 4, 8 * 5, schedule::kOfReads, 5}};
   for (const StreamCase& each : cases) {
     const schedule::Streams streams = streams_of(each);
     CHECK(streams.bytes == each.bytes);
