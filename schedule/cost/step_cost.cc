@@ -20,9 +20,10 @@ constexpr double kScatterCycles = 1;    // a lane taken out of its vector and st
 // Where the places of a vector's lanes drive each other out of the first cache (measured on
 // Zen 5: 8 at every 2 KiB, 23 at every 4 KiB).
 constexpr double kCrowdedScatterCycles = 12;
-// A vector of a square that is transposed in registers: of as many steps as it has lanes, and of
-// fewer, which are loaded in pieces of a vector. Measured on Zen 5.
-constexpr double kTurnedCycles = 3, kTurnedPiecesCycles = 4.2;
+// A vector of a square that is transposed in registers: of as many steps as it has lanes, of fewer,
+// which are loaded in pieces of a vector, and of eight f32, whose halves are loaded in their
+// places. Measured on Zen 5.
+constexpr double kTurnedCycles = 3, kTurnedPiecesCycles = 4.2, kTurnedEightCycles = 1.75;
 // More where a square stays for those of another operand and they fill the registers.
 constexpr double kTurnedAway = 1.6;
 // A vector of every second element, or third, ..: so many loads and their shuffles, for
@@ -133,6 +134,11 @@ double StepCost::shared(const NestAccess& access, const TileLoopNumbers& at, con
   return 1;
 }
 
+double StepCost::turned_cycles(int steps) const {
+  if (steps < lanes()) return kTurnedPiecesCycles;
+  return lanes() == 8 && nest_.dtype == DType::F32 ? kTurnedEightCycles : kTurnedCycles;
+}
+
 // Elements from one lane to the next in memory.
 std::int64_t StepCost::across(const NestAccess& access, const TileLoopNumbers& at) const {
   if (at.lane == nest_.loops.size()) return 1;
@@ -152,7 +158,7 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
         conflicts_in_cache(machine_, access.strides[at.row] * access.element_bytes, rows.inner))
       crowded += times * machine_.l1.line_bytes / kStepL2Rate;
     if (at.turned > 0 && stride > kNearLanes) {
-      singles += times * vectors * (at.turned < lanes() ? kTurnedPiecesCycles : kTurnedCycles);
+      singles += times * vectors * turned_cycles(at.turned);
       turned += times * vectors;
       ++turned_operands;
       // Lines that drive each other out come again for each square.

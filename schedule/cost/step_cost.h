@@ -53,6 +53,7 @@ class StepCost {
   double copies(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows) const;
   double shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows,
                 double vectors) const;
+  double turned_cycles(int steps) const;
   double step(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
   double once(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
 };

@@ -290,15 +290,15 @@ class TileChooser {
       const double cycles =
           price(candidate, tile, extra + waits_.run_starts(candidate, tile) + returns()) *
           (in_blocks.tiles > 0 ? kMoreLoops : 1);
-      const bool is_sum = !q_.main->reductions.empty();
-      const bool near = streams_by(candidate) && goes_on_along(tile, candidate.at.lane);
+      const bool is_sum = !q_.main->reductions.empty(), is_first = best.cycles < 0;
+      const bool is_near = streams_by(candidate) && goes_on_along(tile, candidate.at.lane);
       const double noise = is_sum ? kEqual : kNoise;
-      const bool is_equal = cycles * noise < best.cycles && cycles >= best.cycles * noise;
-      if (best.cycles >= 0 && cycles >= best.cycles * noise && !is_equal) return;
+      if (!is_first && cycles * noise >= best.cycles) return;
       const std::pair<double, double> streams = waits_.streams(tile);
-      const bool is_nearer = is_sum ? streams < best.streams : is_best && near && !best.is_near;
-      if (best.cycles >= 0 && is_equal && !is_nearer) return;
-      best = {choice(candidate, block, tile, cycles), streams, near};
+      const bool goes_before =
+          is_sum ? streams < best.streams : is_best && is_near && !best.is_near;
+      if (!is_first && cycles >= best.cycles * noise && !goes_before) return;
+      best = {choice(candidate, block, tile, cycles), streams, is_near};
       is_best = true;
     };
     if (q_.form) {

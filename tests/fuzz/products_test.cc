@@ -56,9 +56,9 @@ std::string drawn_product(Random& random) {
 
 TEST_CASE("products are what they were in panels, squares and blocks of tiles") {
   Machine machine = codegen::target_for_cpu("x86-64-v3").machine;
-  machine.l1 = {1 << 10, 8, 64};
-  machine.l2 = {3 << 10, 8, 64};
-  machine.l3 = {6 << 10, 16, 64};
+  machine.l1 = {512, 8, 64};
+  machine.l2 = {2 << 10, 8, 64};
+  machine.l3 = {3 << 10, 16, 64};
   std::map<std::string, int> drawn;
   for (std::uint64_t run = 0; run < 18; ++run) {
     Random random(22, run);
