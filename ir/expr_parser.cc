@@ -9,6 +9,7 @@
 #include "ir/arithmetic.h"
 #include "ir/expr_text.h"
 #include "ir/foreign_notation.h"
+#include "ir/power.h"
 #include "support/is_among.h"
 #include "support/nearest_word.h"
 
@@ -375,6 +376,7 @@ class Typer {
     if (!is_defined(op, a->type))
       fail(t, "'" + t.text + "' of " + name_of(a->type) + " is not defined" +
                   (is_power ? "; a power is pow(x, 2)" : ""));
+    if (op == BinaryOp::Pow) return make_power(std::move(a), std::move(b));
     return make_binary(op, std::move(a), std::move(b));
   }
 

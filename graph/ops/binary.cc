@@ -3,6 +3,7 @@
 
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
+#include "ir/power.h"
 #include "support/error.h"
 
 namespace polyte::graph {
@@ -118,6 +119,7 @@ Expr prelu(const Expr& x, const Expr& slope) {
 Expr apply(OpKind kind, const Expr& a, const Expr& b) {
   if (kind == OpKind::Mod) return floor_mod(a, b);
   if (kind == OpKind::PRelu) return prelu(a, b);
+  if (kind == OpKind::Pow) return ir::make_power(a, b);
   const Row& row = row_of(kind);
   return row.swapped ? ir::make_binary(row.op, b, a) : ir::make_binary(row.op, a, b);
 }

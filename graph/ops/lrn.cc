@@ -2,6 +2,7 @@
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/window.h"
+#include "ir/power.h"
 
 namespace polyte::graph {
 
@@ -38,7 +39,7 @@ void expand_lrn(Expander& expander, const Node& node) {
             BinaryOp::Mul, number(lrn.alpha / static_cast<double>(lrn.size)), squares);
         const ir::Expr base = ir::make_binary(BinaryOp::Add, number(lrn.bias), mean);
         return ir::make_binary(BinaryOp::Div, ir::make_cast(squares->type, expander.read(x, at)),
-                               ir::make_binary(BinaryOp::Pow, base, number(lrn.beta)));
+                               ir::make_power(base, number(lrn.beta)));
       },
       taps.where);
 }
