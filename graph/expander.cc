@@ -58,13 +58,14 @@ std::string identifier_of(const std::string& name) {
 // Whether what computes this operand can be written in its place: then it is computed once for each
 // element that is read. A reader that has more elements than the operand (a broadcast along rows)
 // would compute it again and again; an operand that has at least as many elements as the result is
-// computed no more often in its reader than it would be alone.
+// computed no more often in its reader than it would be alone. `is_copy`: its elements are loads,
+// and to load one twice costs no more than to load its copy twice.
 bool reads_inline(const Graph& graph, OperatorTable operators, const Node& reader,
-                  std::size_t operand) {
+                  std::size_t operand, bool is_copy) {
   const OpTraits& traits = row_of(operators, reader.op).traits;
   if (!includes(traits.reads_once, operand)) return false;
   const std::int64_t read = element_count(graph.value(reader.inputs[operand]).type.shape);
-  return traits.reads_elements_once ||
+  return traits.reads_elements_once || is_copy ||
          read >= element_count(graph.value(reader.outputs[0]).type.shape);
 }
 
@@ -187,7 +188,15 @@ bool Expander::needs_buffer(ValueId id) const {
   // Two readers, or one that reads twice, would compute the value twice.
   if (found == readers_.end() || found->second.size() != 1) return true;
   const auto& [reader, operand] = found->second.front();
-  return !reads_inline(graph_, operators_, graph_.node(reader), operand);
+  return !reads_inline(graph_, operators_, graph_.node(reader), operand, is_copy(id));
+}
+
+// In the order that they have in a buffer.
+bool Expander::is_copy(ValueId id) const {
+  const Node& producer = graph_.node(graph_.value(id).producer);
+  const bool moves =
+      is_view(producer.op) || producer.op == OpKind::Expand || producer.op == OpKind::Slice;
+  return moves && (!inlined_.contains(producer.inputs[0]) || is_copy(producer.inputs[0]));
 }
 
 ir::Expr Expander::read(ValueId id, const Subscripts& at) {

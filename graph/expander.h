@@ -102,6 +102,7 @@ class Expander {
   void mark_outside_readers();
   void define_empty(ValueId output);
   bool needs_buffer(ValueId id) const;
+  bool is_copy(ValueId id) const;
   bool is_single(const ir::Affine& subscript) const;
   Ranges iterators_of(ValueId output);
 

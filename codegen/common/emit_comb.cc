@@ -4,7 +4,8 @@
 //   y[0; 4 by 2] = a        a0 b0 a1 b1 a2 b2 a3 b3
 //   y[1; 4 by 2] = b        y[0; 4 by 1] = a0 b0 a1 b1,  y[4; 4 by 1] = a2 b2 a3 b3
 //
-// Two stores and a few shuffles instead of 8 stores of one element. Each value is made where its
+// Two stores and a few shuffles instead of 8 stores of one element; masks, the same for all teeth,
+// widen with them. Each value is made where its
 // store stands; what is stored waits for the last of them, which nothing between them reads.
 #include <algorithm>
 #include <numeric>
@@ -59,9 +60,10 @@ void FunctionEmitter::take_combs(const std::vector<const ir::Store*>& stores) {
   const ir::Affine base = like.index.affine - like.index.affine.constant();
   for (const ir::Store* store : stores) {
     const Access a = access(store->buffer, store->indices, store->lanes);
-    if (store->atomic || store->lanes.is_masked() || store->lanes.count != lanes ||
-        a.stride != teeth || a.index.indirect)
-      return;
+    const bool has_same_lanes = store->lanes.count == lanes &&
+                                store->lanes.active == first.lanes.active &&
+                                store->lanes.skipped == first.lanes.skipped;
+    if (store->atomic || !has_same_lanes || a.stride != teeth || a.index.indirect) return;
     const std::int64_t constant = a.index.affine.constant();
     if (a.index.affine - constant != base || !by_constant.emplace(constant, store).second) return;
   }
@@ -109,8 +111,13 @@ void FunctionEmitter::store_comb(const Comb& comb) {
       all[i] = b_.CreateShuffleVector(all[2 * i], all[2 * i + 1], both);
     all.resize(all.size() / 2);
   }
-  const ir::Lanes along{lanes, {1}, std::nullopt};
   for (int part = 0; part < teeth; ++part) {
+    const auto within = [&](std::optional<ir::Affine> lane) {
+      if (lane) lane = *lane * teeth - part * lanes;
+      return lane;
+    };
+    const ir::Lanes along{lanes, {1}, within(first.lanes.active), within(first.lanes.skipped)};
+    if (along.active && along.active->is_constant() && along.active->constant() <= 0) continue;
     std::vector<int> from;
     for (int at = part * lanes; at < (part + 1) * lanes; ++at)
       from.push_back(at % teeth * lanes + at / teeth);

@@ -1,9 +1,13 @@
-// TopK. Few elements by counting: the place of an element is the number of those that come before
+// TopK. The first few of them one by one: the value, then the place of the first element that has
+// it, both among those that were not taken before.
+//   top0 = max[r] x[r];                           place0 = min[r] x[r] == top0 ? r : none
+//   top1 = max[r] r == place0 ? lowest : x[r];    place1 = ...
+// Many of few elements by counting: the place of an element is the number of those that come before
 // it, without branches.
 //   rank[i]   = sum[r] x[r] comes before x[i] ? 1 : 0
 //   index[j]  = sum[r] rank[r] == j ? r : 0
 //   values[j] = x[index[j]]
-// Many by a tournament of blocks of about sqrt(n / 2) elements: of each block the first element
+// Others by a tournament of blocks of about sqrt(n / 2) elements: of each block the first element
 // is known, by its value and place; of these the first is taken, k times, and its block is looked
 // through again for what comes after it.
 //   best[b], place[b] = the first element of block b             n steps in all
@@ -11,6 +15,7 @@
 //     at = the place of the first among best;  values[t], index[t] = x[at], at
 //     best[at / B], place[at / B] = the first element of that block after x[at]
 // Of equal elements the one at the lower place comes first. NaN is above all numbers.
+#include <algorithm>
 #include <cmath>
 
 #include "graph/ops/infer.h"
@@ -25,7 +30,11 @@ using ir::BinaryOp;
 using ir::Combiner;
 using ir::Expr;
 
-constexpr double kStep = 20;  // of a tournament, over one of counting, whose steps are vectors
+// Cycles of a row, most of them in vectors. One by one: for each element and each that was taken
+// before, and the ends of two reductions; a tournament: for each element, and of each step;
+// counting: for each pair. Measured on Zen 5.
+constexpr double kOneByOne = 1.0 / 16, kTwoEnds = 40, kFirsts = 1.1, kStep = 7, kPair = 0.7;
+constexpr std::int64_t kMostOneByOne = 10;  // of which each has statements of its own
 
 Expr both(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::And, a, b); }
 Expr either(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Or, a, b); }
@@ -50,10 +59,55 @@ Expr comes_before(const Placed& a, const Placed& b, bool largest) {
   return either(before, both(negated(after), less(a.place, b.place)));
 }
 
-class Tournament {
+// As no two elements have the same rank, exactly one term of the sum for index[j] is not zero.
+void count_places(Expander& expander, const Node& node) {
+  const TopKAttributes attributes = std::get<TopKAttributes>(node.attributes);
+  const ValueId x = node.inputs[0];
+  const Dims& shape = expander.shape(x);
+  const Dims& result_shape = expander.type(node.outputs[0]).shape;
+  const auto axis = static_cast<std::size_t>(attributes.axis);
+  const ir::Affine r = ir::Affine::symbol("r");
+  const Expr one = ir::make_int(DType::I64, 1), zero = ir::make_int(DType::I64, 0);
+  auto along = [axis](Subscripts at, const ir::Affine& place) {
+    at[axis] = place;
+    return at;
+  };
+
+  const std::string rank = expander.temporary("rank", DType::I64, shape);
+  expander.accumulate(
+      rank, ranges_over(shape), {{"r", 0, shape[axis]}}, ir::Combiner::Sum,
+      [&](const Subscripts& at) {
+        const Expr own = expander.read(x, at), other = expander.read(x, along(at, r));
+        const bool largest = attributes.largest;
+        const Placed it{own, ir::make_index(at[axis])}, candidate{other, ir::make_index(r)};
+        return ir::make_select(comes_before(candidate, it, largest), one, zero);
+      });
+
+  const std::string place = expander.temporary("place", DType::I64, result_shape);
+  expander.accumulate(place, ranges_over(result_shape), {{"r", 0, shape[axis]}}, ir::Combiner::Sum,
+                      [&](const Subscripts& at) {
+                        const Expr is_here =
+                            ir::make_binary(BinaryOp::Eq, expander.load(rank, along(at, r)),
+                                            ir::make_index(at[axis]));
+                        return ir::make_select(is_here, ir::make_index(r), zero);
+                      });
+
+  expander.define(node.outputs[0], [&expander, x, place, axis](const Subscripts& at) {
+    std::vector<ir::Index> from(at.begin(), at.end());
+    from[axis] = {ir::Affine(0), expander.load(place, at)};
+    return expander.gather(x, from);
+  });
+  if (node.outputs.size() > 1) {
+    expander.define(node.outputs[1],
+                    [&expander, place](const Subscripts& at) { return expander.load(place, at); });
+  }
+}
+
+class Selection {
  public:
-  Tournament(Expander& expander, const Node& node)
+  Selection(Expander& expander, const Node& node)
       : expander_(expander),
+        node_(node),
         values_(node.outputs[0]),
         indices_(node.outputs.size() > 1 ? node.outputs[1] : kNoValue),
         attributes_(std::get<TopKAttributes>(node.attributes)),
@@ -69,14 +123,21 @@ class Tournament {
     choose_blocks();
   }
 
-  // Whether it takes less time than counting: n * n comparisons for the ranks, and n * k to find
-  // who has the first k of them.
-  bool is_shorter() const {
+  void run() {
     const auto n = static_cast<double>(extent_), k = static_cast<double>(attributes_.k);
-    return kStep * k * static_cast<double>(blocks_ + 2 * block_) < n * (n + k);
+    const double one_by_one = kOneByOne * n * k * (k + 2) + kTwoEnds * k;
+    const double tournament = kFirsts * n + kStep * k * static_cast<double>(blocks_ + 2 * block_);
+    const double counting = kPair * n * (n + k);
+    if (attributes_.k <= kMostOneByOne && one_by_one < std::min(tournament, counting))
+      take_one_by_one();
+    else if (tournament < counting)
+      hold_tournament();
+    else
+      count_places(expander_, node_);
   }
 
-  void run() {
+ private:
+  void hold_tournament() {
     if (blocks_ * block_ != extent_) make_copy();
     best_ = temporary("best", type_, blocks_);
     place_ = temporary("place", place_type_, blocks_);
@@ -94,12 +155,12 @@ class Tournament {
         expander_.assign(indices, to, others_, [&](const Subscripts& at) {
           return ir::make_cast(DType::I64, only(at_, at));
         });
-      if (attributes_.k > 1) renew_block();
+      renew_block();
     });
   }
 
- private:
   Expander& expander_;
+  const Node& node_;
   const ValueId values_, indices_;
   const TopKAttributes attributes_;
   const std::size_t axis_;
@@ -225,6 +286,52 @@ class Tournament {
                                                   : equals(a, b);
   }
 
+  void take_one_by_one() {
+    block_ = extent_, blocks_ = 1;
+    const std::string values = expander_.store(values_);
+    const std::string indices = indices_ == kNoValue ? "" : expander_.store(indices_);
+    std::vector<std::string> taken;
+    for (std::int64_t m = 0; m < attributes_.k; ++m) {
+      taken.push_back(place_of_next(taken));
+      const auto place = [&](const Subscripts& at) { return only(taken.back(), at); };
+      const Subscripts to = along_axis(subscripts_of(others_), Affine(m));
+      expander_.assign(values, to, others_,
+                       [&](const Subscripts& at) { return x_behind(at, place(at), 0); });
+      if (!indices.empty())
+        expander_.assign(indices, to, others_, [&](const Subscripts& at) {
+          return ir::make_cast(DType::I64, place(at));
+        });
+    }
+  }
+
+  // The buffer of the first place that is none of these.
+  std::string place_of_next(const std::vector<std::string>& taken) {
+    const Affine r = Affine::symbol("r");
+    const Ranges inside = {{"r", 0, extent_}};
+    const auto unless_taken = [&](const Subscripts& at, const Expr& then, const Expr& otherwise) {
+      Expr is_taken;
+      for (const std::string& place : taken) {
+        const Expr is_this = equals(place_of(r), only(place, at));
+        is_taken = is_taken ? either(is_taken, is_this) : is_this;
+      }
+      return is_taken ? ir::make_select(is_taken, otherwise, then) : then;
+    };
+    const std::string top = of_row("top", type_), first = of_row("first", place_type_);
+    expander_.accumulate(top, others_, inside, first_value(), [&](const Subscripts& at) {
+      return unless_taken(at, as_number(x_at(at, r)), worst());
+    });
+    expander_.accumulate(first, others_, inside, Combiner::Min, [&](const Subscripts& at) {
+      return unless_taken(at, place_if_first(x_at(at, r), only(top, at), place_of(r)),
+                          number(2 * behind()));
+    });
+    if (!nan_is_last_) return first;
+    const std::string place = of_row("at", place_type_);
+    expander_.assign(place, subscripts_of(others_), others_, [&](const Subscripts& at) {
+      return ir::make_binary(BinaryOp::Mod, only(first, at), number(behind()));
+    });
+    return place;
+  }
+
   void find_firsts() {
     Ranges ranges = others_;
     ranges.push_back({"b", 0, blocks_});
@@ -298,51 +405,6 @@ class Tournament {
   }
 };
 
-// The first scheme above. As no two elements have the same rank, exactly one term of the sum for
-// index[j] is not zero.
-void count_places(Expander& expander, const Node& node) {
-  const TopKAttributes attributes = std::get<TopKAttributes>(node.attributes);
-  const ValueId x = node.inputs[0];
-  const Dims& shape = expander.shape(x);
-  const Dims& result_shape = expander.type(node.outputs[0]).shape;
-  const auto axis = static_cast<std::size_t>(attributes.axis);
-  const ir::Affine r = ir::Affine::symbol("r");
-  const Expr one = ir::make_int(DType::I64, 1), zero = ir::make_int(DType::I64, 0);
-  auto along = [axis](Subscripts at, const ir::Affine& place) {
-    at[axis] = place;
-    return at;
-  };
-
-  const std::string rank = expander.temporary("rank", DType::I64, shape);
-  expander.accumulate(
-      rank, ranges_over(shape), {{"r", 0, shape[axis]}}, ir::Combiner::Sum,
-      [&](const Subscripts& at) {
-        const Expr own = expander.read(x, at), other = expander.read(x, along(at, r));
-        const bool largest = attributes.largest;
-        const Placed it{own, ir::make_index(at[axis])}, candidate{other, ir::make_index(r)};
-        return ir::make_select(comes_before(candidate, it, largest), one, zero);
-      });
-
-  const std::string place = expander.temporary("place", DType::I64, result_shape);
-  expander.accumulate(place, ranges_over(result_shape), {{"r", 0, shape[axis]}}, ir::Combiner::Sum,
-                      [&](const Subscripts& at) {
-                        const Expr is_here =
-                            ir::make_binary(BinaryOp::Eq, expander.load(rank, along(at, r)),
-                                            ir::make_index(at[axis]));
-                        return ir::make_select(is_here, ir::make_index(r), zero);
-                      });
-
-  expander.define(node.outputs[0], [&expander, x, place, axis](const Subscripts& at) {
-    std::vector<ir::Index> from(at.begin(), at.end());
-    from[axis] = {ir::Affine(0), expander.load(place, at)};
-    return expander.gather(x, from);
-  });
-  if (node.outputs.size() > 1) {
-    expander.define(node.outputs[1],
-                    [&expander, place](const Subscripts& at) { return expander.load(place, at); });
-  }
-}
-
 }  // namespace
 
 Types infer_top_k(const Graph& graph, const Node& node) {
@@ -358,10 +420,6 @@ Types infer_top_k(const Graph& graph, const Node& node) {
   return std::vector{type, TensorType{DType::I64, type.shape}};
 }
 
-void expand_top_k(Expander& expander, const Node& node) {
-  Tournament tournament(expander, node);
-  if (tournament.is_shorter()) return tournament.run();
-  count_places(expander, node);
-}
+void expand_top_k(Expander& expander, const Node& node) { Selection(expander, node).run(); }
 
 }  // namespace polyte::graph

@@ -305,7 +305,27 @@ TEST_CASE("strided stores that fill lines together") {
         std::string::npos);
 }
 
-// One buffer is read between, the teeth of others are short of one, overlap, or have a mask.
+// Combs that fill lines in part: none, some or all of the lanes, from the first or from a later
+// one.
+TEST_CASE("strided stores that fill parts of lines together") {
+  for (const std::string mask : {" if 3", " if i - 2", " if i - 2..4", " if 2..i - 1"})
+    for (const int teeth : {2, 4}) {
+      CAPTURE(mask);
+      CAPTURE(teeth);
+      std::string text = "loops parts\n  in x: f32[64]\n  inout y: f32[400]\n\n  for i in 0..10\n";
+      for (int tooth = 0; tooth < teeth; ++tooth)
+        text += "    y[40*i + " + std::to_string(tooth) + "; 8 by " + std::to_string(teeth) + mask +
+                "] = x[i + " + std::to_string(9 * tooth) + "; 8 by 1" + mask + "]\n";
+      check_everywhere(text,
+                       {{"x", filled(DType::F32, {64}, 37)}, {"y", filled(DType::F32, {400}, 38)}});
+      const codegen::Kernel kernel{ir::parse_loop_program(text, "test"), {}};
+      CHECK(codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("znver4")).find("scatter") ==
+            std::string::npos);
+    }
+}
+
+// One buffer is read between, the teeth of others are short of one, overlap, or have
+// several masks.
 TEST_CASE("strided stores that are no comb") {
   for (const char* body :
        {"  y[0; 4 by 2] = x[0; 4 by 1]\n"

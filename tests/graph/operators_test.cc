@@ -228,11 +228,33 @@ Dims sorted_places(const std::vector<double>& x, bool largest, std::size_t k) {
   return places;
 }
 
-TEST_CASE("TopK of many elements, by a tournament of blocks: as sorting has it") {
+TEST_CASE("ArgMax and ArgMin: the first or the last of equal values, and NaN before all numbers") {
+  const auto place = [](OpKind op, bool is_last, const Tensor& x) {
+    return elements_as_int(run(op, ArgAttributes{0, false, is_last}, {x})[0])[0];
+  };
+  const Tensor ties = list({2, 7, -3, 7, -3}), nan = list({2, kNaN, 7, kNaN}),
+               lowest = list({-kInfinity, -kInfinity}), zeros = list({-0.0, 0}),
+               whole = list({5, 5, -9, -9}, DType::I64);
+  for (const bool is_last : {false, true}) {
+    CAPTURE(is_last);
+    CHECK(place(OpKind::ArgMax, is_last, ties) == (is_last ? 3 : 1));
+    CHECK(place(OpKind::ArgMin, is_last, ties) == (is_last ? 4 : 2));
+    for (const OpKind op : {OpKind::ArgMax, OpKind::ArgMin}) {
+      CHECK(place(op, is_last, nan) == (is_last ? 3 : 1));
+      CHECK(place(op, is_last, lowest) == (is_last ? 1 : 0));
+      CHECK(place(op, is_last, zeros) == (is_last ? 1 : 0));
+    }
+    CHECK(place(OpKind::ArgMax, is_last, whole) == (is_last ? 1 : 0));
+    CHECK(place(OpKind::ArgMin, is_last, whole) == (is_last ? 3 : 2));
+  }
+}
+
+// Up to ten of them one by one; twelve of 17 by counting, of more by a tournament.
+TEST_CASE("TopK of many elements: as sorting has it") {
   const std::vector<double> kinds = {1, kNaN, -kInfinity, kInfinity, -0.0, 0, 2, -5};
   for (const std::size_t n : {17, 36, 64, 101})  // with whole blocks and without
     for (const std::size_t different : {1, 2, 8})
-      for (const std::size_t k : {1, 3, 9})
+      for (const std::size_t k : {1, 3, 9, 12})
         for (const bool largest : {true, false}) {
           CAPTURE(n);
           CAPTURE(different);
@@ -259,36 +281,41 @@ TEST_CASE("TopK of many elements, by a tournament of blocks: as sorting has it")
         }
 }
 
-TEST_CASE("TopK by tournaments along any axis of any rank") {
-  for (std::size_t rank = 1; rank <= 6; ++rank)
-    for (std::size_t axis = 0; axis < rank; ++axis) {
+TEST_CASE("TopK one by one and by tournaments, along any axis of any rank") {
+  for (std::size_t test = 0; test < 12; ++test)
+    for (std::size_t rank = 1 + test / 2, axis = 0; axis < rank; ++axis) {
+      const std::size_t k = test % 2 == 0 ? 2 : 12;
+      CAPTURE(k);
       CAPTURE(rank);
       CAPTURE(axis);
       Dims shape(rank, 2);
       shape[axis] = 64;
       std::vector<double> x(static_cast<std::size_t>(element_count(shape)));
       std::iota(x.begin(), x.end(), 0);
-      const TopKAttributes attributes{static_cast<std::int64_t>(axis), 2, true};
+      const TopKAttributes attributes{static_cast<std::int64_t>(axis), static_cast<std::int64_t>(k),
+                                      true};
       const Tensor top = run(OpKind::TopK, attributes, {make_tensor({DType::F32, shape}, x)}, 2)[0];
       // Elements grow along every axis: the last of the axis comes first.
-      CHECK(elements_as_real(top).back() == elements_as_real(make_tensor({DType::F32, shape}, x))
-                                                .at(x.size() - 1 - stride_of(shape, axis)));
+      CHECK(elements_as_real(top).back() == x.at(x.size() - 1 - (k - 1) * stride_of(shape, axis)));
     }
 }
 
 TEST_CASE("tensors that have the names of an operator's iterators") {
   for (const std::string name :
        {"b", "f", "h", "i", "j", "k", "m", "n", "p", "r", "t", "w", "ci", "bi", "bo", "i0", "s1"}) {
-    Graph graph;
     std::vector<double> x(80);
     std::iota(x.begin(), x.end(), 0);
-    const ValueId input = graph.add_input(name, list(x).type);
-    const NodeId node = graph.add_node("n", OpKind::TopK, TopKAttributes{0, 2, true}, {input},
-                                       {name + "_", "places"});
-    graph.outputs = graph.node(node).outputs;
-    const auto top = evaluate_graph(graph, std::vector{list(x)});
-    CAPTURE(name);
-    CHECK(elements_as_int(top[1]) == Dims{79, 78});
+    for (const std::int64_t k : {2, 12}) {
+      Graph graph;
+      const ValueId input = graph.add_input(name, list(x).type);
+      const NodeId node = graph.add_node("n", OpKind::TopK, TopKAttributes{0, k, true}, {input},
+                                         {name + "_", "places"});
+      graph.outputs = graph.node(node).outputs;
+      const auto top = evaluate_graph(graph, std::vector{list(x)});
+      CAPTURE(name);
+      CHECK(elements_as_int(top[1]).front() == 79);
+      CHECK(elements_as_int(top[1]).back() == 80 - k);
+    }
   }
 }
 

@@ -251,8 +251,8 @@ TEST_CASE("values: types, literals, functions, precedence") {
   CHECK(printed_statement("y[i] = select(i < 3, x[i], 1e-30)") ==
         "y[i] = select(i64(i) < 3, x[i], 1e-30)  for i in 0..N");
   CHECK(printed_statement("y[i] = fma(x[i], 2, 0.1)") == "y[i] = fma(x[i], 2, 0.1)  for i in 0..N");
-  CHECK(printed_statement("y[i] = pow(x[i], 2) + erf(sqrt(abs(x[i])))") ==
-        "y[i] = pow(x[i], 2) + erf(sqrt(abs(x[i])))  for i in 0..N");
+  CHECK(printed_statement("y[i] = pow(x[i], 1.7) + erf(sqrt(abs(x[i])))") ==
+        "y[i] = pow(x[i], 1.7) + erf(sqrt(abs(x[i])))  for i in 0..N");
   CHECK(printed_statement("y[i] = max(-inf, min(x[i], inf)) + nan") ==
         "y[i] = max(-inf, min(x[i], inf)) + nan  for i in 0..N");
   CHECK(printed_statement("z[i] = (z[i] << 2 | 1) ^ z[i] & 255") ==
