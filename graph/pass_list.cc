@@ -1,5 +1,6 @@
 #include "graph/pass_list.h"
 
+#include "graph/passes/absorb_transposes.h"
 #include "graph/passes/block_scans.h"
 #include "graph/passes/choose_layouts.h"
 #include "graph/passes/fold_constants.h"
@@ -66,6 +67,11 @@ constexpr ListedPass kPasses[] = {
      }},
     {"block scans", "a cumulative sum of few, long rows is taken in blocks that run side by side",
      Rounding::Changed, plain<block_scans>},
+    // What is a product was seen as one before.
+    {"absorb transposes", "products read transposed operands where they lie", Rounding::Kept,
+     [](Graph& graph, const OptimizeOptions& options) {
+       return options.absorbs_transposes ? absorb_transposes(graph) : PassResult{};
+     }},
     // Last: the others make equal constants.
     {"merge common nodes", "of equal nodes, and of equal constants, the first serves all",
      Rounding::Kept, plain<merge_common_nodes>},

@@ -280,6 +280,16 @@ void RandomGenerator::add_matrix_product(ValueId x) {
   const std::int64_t depth = shape(x).back(), width = 1 + below(5);
   const Magnitude m = size(x);
   const double most = m.most * 2 * static_cast<double>(depth);
+  if (chance(3)) {  // of its rows with each other
+    TransposeAttributes turn{Dims(shape(x).size())};
+    std::iota(turn.perm.begin(), turn.perm.end(), 0);
+    std::swap(turn.perm.back(), turn.perm[turn.perm.size() - 2]);
+    const ValueId turned = add(OpKind::Transpose, turn, {x}, m);
+    if (turned != kNoValue)
+      add(OpKind::MatMul, NoAttributes{}, {x, turned},
+          {m.most * m.most * static_cast<double>(depth), m.unit * m.unit});
+    return;
+  }
   if (rank(x) > 2 || chance(2)) {
     const Dims weight = chance(5) ? Dims{depth} : Dims{depth, width};
     add(OpKind::MatMul, NoAttributes{}, {x, constant(weight, {-1, 0, 1, 2})}, {most, m.unit});

@@ -15,6 +15,7 @@ namespace {
 void optimize(PartitionedModel& model, const Machine& machine, const ModelOptions& options) {
   graph::OptimizeOptions passes;
   passes.exact = options.exact;
+  passes.absorbs_transposes = !machine.gpu;
   passes.layout = layout_options(options.layout, machine);
   passes.unfolded = nodes_of_open_size(model);
   passes.convolutions = convolution_options(options.convolutions, machine);

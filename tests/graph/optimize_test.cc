@@ -90,7 +90,8 @@ TEST_CASE("a pass that does not exist is named, with those that do") {
       "no graph pass is called 'fold scale'; there are 'remove dead nodes', 'fold constants', "
       "'merge "
       "transposes', 'merge reshapes', 'remove identities', 'fold scales', 'simplify batch norms', "
-      "'choose layouts', 'transform convolutions', 'block scans', 'merge common nodes'");
+      "'choose layouts', 'transform convolutions', 'block scans', 'absorb transposes', 'merge "
+      "common nodes'");
 }
 
 TEST_CASE("fused groups compute what single nodes do, and say why they are fused") {

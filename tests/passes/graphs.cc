@@ -81,6 +81,15 @@ Graph sums_of_constants() {
   return graph;
 }
 
+Graph keys_of_attention() {
+  Graph graph;
+  const ValueId q = graph.add_input("q", f32({2, 3, 4, 5})),
+                k = graph.add_input("k", f32({2, 6, 3, 5}));
+  const ValueId turned = transpose(graph, "turned", k, {0, 2, 3, 1});
+  graph.outputs = {binary(graph, "y", OpKind::MatMul, q, turned)};
+  return graph;
+}
+
 Graph transposes_in_a_row() {
   Graph graph;
   const ValueId x = graph.add_input("x", f32({2, 3, 4, 5}));
@@ -218,6 +227,7 @@ struct NamedGraph {
 constexpr NamedGraph kGraphs[] = {
     {"nodes nobody reads", nodes_nobody_reads},
     {"sums of constants", sums_of_constants},
+    {"keys of an attention", keys_of_attention},
     {"transposes in a row", transposes_in_a_row},
     {"transpose with another reader", transpose_with_another_reader},
     {"reshapes in a row", reshapes_in_a_row},
