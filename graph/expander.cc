@@ -185,10 +185,13 @@ void Expander::mark_outside_readers() {
 bool Expander::needs_buffer(ValueId id) const {
   if (read_outside_.at(id)) return true;
   const auto found = readers_.find(id);
+  if (found == readers_.end()) return true;
+  const bool is_copy_of_others = is_copy(id);
   // Two readers, or one that reads twice, would compute the value twice.
-  if (found == readers_.end() || found->second.size() != 1) return true;
-  const auto& [reader, operand] = found->second.front();
-  return !reads_inline(graph_, operators_, graph_.node(reader), operand, is_copy(id));
+  if (found->second.size() != 1 && !is_copy_of_others) return true;
+  return !std::ranges::all_of(found->second, [&](const auto& use) {
+    return reads_inline(graph_, operators_, graph_.node(use.first), use.second, is_copy_of_others);
+  });
 }
 
 // In the order that they have in a buffer.

@@ -1,9 +1,11 @@
 // Resize and Upsample. Every dimension is interpolated by itself: output element i is a weighted
-// sum of a few input elements whose positions and weights are known at compile time. Nearest with
-// a whole factor repeats elements or skips some; other positions are gathered; wide filters are a
-// product with a matrix of weights.
+// sum of a few input elements whose positions and weights are known at compile time. Whole factors
+// repeat elements or skip some; other positions are gathered; wide filters are a product with a
+// matrix of weights.
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <ranges>
 
 #include "frontend/importers/build.h"
 #include "frontend/importers/table.h"
@@ -120,42 +122,76 @@ std::vector<Sample> samples_of(const Options& options, const Axis& axis) {
 
 // ---- from samples to graphs
 
+struct Repeats {  // position i is (i + shift) // factor, at the ends that of the first or last
+  std::int64_t factor = 1, shift = 0;
+};
+
+std::optional<Repeats> repeats_of(const Dims& positions, std::int64_t extent) {
+  const auto count = static_cast<std::int64_t>(positions.size());
+  if (extent == 0 || count < 2) return std::nullopt;
+  const std::int64_t factor = std::max<std::int64_t>(1, count / extent);
+  for (std::int64_t shift = -factor; shift <= factor; ++shift) {
+    const auto is_there = [&](std::int64_t i) {
+      const std::int64_t at = std::clamp<std::int64_t>(floor_div(i + shift, factor), 0, extent - 1);
+      return positions[static_cast<std::size_t>(i)] == at;
+    };
+    if (floor_div(count - 1 + shift, factor) <= extent &&
+        std::ranges::all_of(std::views::iota(std::int64_t{0}, count), is_there))
+      return Repeats{factor, shift};
+  }
+  return std::nullopt;
+}
+
+ValueId sliced(NodeContext& c, ValueId x, std::size_t axis, std::int64_t start, std::int64_t step,
+               std::int64_t size) {
+  const Dims shape = c.type(x).shape;
+  if (start == 0 && step == 1 && size == shape[axis]) return x;
+  graph::SliceAttributes slice{Dims(shape.size(), 0), Dims(shape.size(), 1), shape};
+  slice.starts[axis] = start;
+  slice.steps[axis] = step;
+  slice.sizes[axis] = size;
+  return c.emit(OpKind::Slice, slice, {x});
+}
+
+// One more element at each end if some position is there, so that all taps of a filter share it.
+ValueId repeated(NodeContext& c, ValueId x, std::int64_t d, std::int64_t count,
+                 const Repeats& repeats) {
+  const auto axis = static_cast<std::size_t>(d);
+  const auto [factor, shift] = repeats;
+  const Dims shape = c.type(x).shape;
+  const bool is_inside = shift >= 0 && (count - 1 + shift) / factor < shape[axis];
+  if (!is_inside) {
+    graph::PadAttributes pad{.begin = Dims(shape.size(), 0), .end = Dims(shape.size(), 0)};
+    pad.mode = graph::PadMode::Edge;
+    pad.begin[axis] = pad.end[axis] = 1;
+    x = c.emit(OpKind::Pad, pad, {x});
+  }
+  Dims split = c.type(x).shape, wide = split, merged = split;
+  if (factor > 1) {
+    split.insert(split.begin() + d + 1, 1);
+    wide.insert(wide.begin() + d + 1, factor);
+    merged[axis] *= factor;
+    x = c.reshape(Build(c).expand(c.reshape(x, split), wide), merged);
+  }
+  return sliced(c, x, axis, shift + (is_inside ? 0 : factor), 1, count);
+}
+
 // The elements at these positions along dimension d, by the cheapest operator that says so:
 //
-//    0 1 2 3        x itself               0 0 1 1 2 2    repeated: Reshape, Expand, Reshape
-//    1 3 5          a Slice                0 0 1 2 2      a Gather
+//    0 1 2 3        x itself               0 0 1 1 2 2, 0 0 0 1 1 2    repeated, and a Slice
+//    1 3 5          a Slice                0 0 1 2 2                   a Gather
 ValueId taken(NodeContext& c, ValueId x, std::int64_t d, const Dims& positions) {
   const Dims shape = c.type(x).shape;
   const auto axis = static_cast<std::size_t>(d);
   const auto count = static_cast<std::int64_t>(positions.size());
-  const std::int64_t factor = shape[axis] > 0 ? count / shape[axis] : 0;
-  bool is_same = count == shape[axis], repeats = factor > 1 && factor * shape[axis] == count;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t at = positions[static_cast<std::size_t>(i)];
-    is_same = is_same && at == i;
-    repeats = repeats && at == i / factor;
-  }
-  if (is_same) return x;
-  const Build b(c);
-  if (repeats) {
-    Dims split = shape, wide = shape, merged = shape;
-    split.insert(split.begin() + d + 1, 1);
-    wide.insert(wide.begin() + d + 1, factor);
-    merged[axis] = count;
-    return c.reshape(b.expand(c.reshape(x, split), wide), merged);
-  }
   const std::int64_t step = count > 1 ? positions[1] - positions[0] : 1;
   bool is_slice = step > 0;
   for (std::size_t i = 1; i < positions.size(); ++i)
     is_slice = is_slice && positions[i] - positions[i - 1] == step;
-  if (is_slice && count > 0) {
-    graph::SliceAttributes slice{Dims(shape.size(), 0), Dims(shape.size(), 1), shape};
-    slice.starts[axis] = positions[0];
-    slice.steps[axis] = step;
-    slice.sizes[axis] = count;
-    return c.emit(OpKind::Slice, slice, {x});
-  }
-  return b.gather(x, d, c.add_constant(graph::make_int64s(positions)));
+  if (is_slice && count > 0) return sliced(c, x, axis, positions[0], step, count);
+  if (const auto repeats = repeats_of(positions, shape[axis]))
+    return repeated(c, x, d, count, *repeats);
+  return Build(c).gather(x, d, c.add_constant(graph::make_int64s(positions)));
 }
 
 // Of a cubic filter that is not stretched: each tap is a term of its own.
