@@ -55,7 +55,7 @@ void FunctionEmitter::take_combs(const std::vector<const ir::Store*>& stores) {
   const ir::Store& first = *stores.front();
   const Access like = access(first.buffer, first.indices, first.lanes);
   const std::int64_t teeth = like.stride, lanes = first.lanes.count;
-  const bool is_comb = (teeth == 2 || teeth == kMostTeeth) && lanes > 1 && like.slot.cells.empty();
+  const bool is_comb = teeth >= 2 && teeth <= kMostTeeth && lanes > 1 && like.slot.cells.empty();
   if (!is_comb || like.index.indirect) return;
   const ir::Affine base = like.index.affine - like.index.affine.constant();
   for (const ir::Store* store : stores) {
@@ -104,6 +104,7 @@ void FunctionEmitter::store_comb(const Comb& comb) {
   const auto teeth = static_cast<int>(comb.values.size());
   const int lanes = a.lanes.count;
   std::vector<Value*> all = comb.values;  // one behind the other
+  if (all.size() == 3) all.push_back(llvm::PoisonValue::get(all[0]->getType()));
   for (int count = lanes; all.size() > 1; count *= 2) {
     std::vector<int> both(static_cast<std::size_t>(2 * count));
     std::iota(both.begin(), both.end(), 0);

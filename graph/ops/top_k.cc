@@ -34,7 +34,7 @@ using ir::Expr;
 // before, and the ends of two reductions; a tournament: for each element, and of each step;
 // counting: for each pair. Measured on Zen 5.
 constexpr double kOneByOne = 1.0 / 16, kTwoEnds = 40, kFirsts = 1.1, kStep = 7, kPair = 0.7;
-constexpr std::int64_t kMostOneByOne = 10;  // of which each has statements of its own
+constexpr std::int64_t kMostOneByOne = 8;  // of which each has statements of its own
 
 Expr both(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::And, a, b); }
 Expr either(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Or, a, b); }

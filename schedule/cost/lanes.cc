@@ -153,7 +153,7 @@ std::optional<LanePhases> lane_phases(const ir::Program& program, const ir::Stat
     if (ir::stride_of(program, statement.writes[0], loop) != 1 ||
         can_carry_lanes(program, statement, loop))
       continue;
-    for (const std::int64_t count : {2, 4})
+    for (const std::int64_t count : {2, 3, 4})
       if (can_carry_lanes(program, with_phases(statement, loop, count), loop + ".o"))
         return LanePhases{loop, count};
   }

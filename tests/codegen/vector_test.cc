@@ -309,7 +309,7 @@ TEST_CASE("strided stores that fill lines together") {
 // one.
 TEST_CASE("strided stores that fill parts of lines together") {
   for (const std::string mask : {" if 3", " if i - 2", " if i - 2..4", " if 2..i - 1"})
-    for (const int teeth : {2, 4}) {
+    for (const int teeth : {2, 3, 4}) {
       CAPTURE(mask);
       CAPTURE(teeth);
       std::string text = "loops parts\n  in x: f32[64]\n  inout y: f32[400]\n\n  for i in 0..10\n";

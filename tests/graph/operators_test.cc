@@ -249,7 +249,7 @@ TEST_CASE("ArgMax and ArgMin: the first or the last of equal values, and NaN bef
   }
 }
 
-// Up to ten of them one by one; twelve of 17 by counting, of more by a tournament.
+// Up to eight of them one by one; twelve of 17 by counting, of more by a tournament.
 TEST_CASE("TopK of many elements: as sorting has it") {
   const std::vector<double> kinds = {1, kNaN, -kInfinity, kInfinity, -0.0, 0, 2, -5};
   for (const std::size_t n : {17, 36, 64, 101})  // with whole blocks and without
