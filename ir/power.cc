@@ -68,7 +68,7 @@ int size_of(const Expr& e) {
 
 Expr make_power(Expr base, Expr exponent) {
   const std::optional<int> quarters = quarters_of(exponent);
-  if (!quarters || size_of(base) > kMostNodes)
+  if (!quarters || std::holds_alternative<Literal>(base->op) || size_of(base) > kMostNodes)
     return make_binary(BinaryOp::Pow, std::move(base), std::move(exponent));
   if (*quarters == 0) return make_float(base->type, 1);
   Expr power = power_of(*quarters % 4 == 0 ? base : base_of_roots(base), *quarters);

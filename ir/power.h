@@ -7,8 +7,8 @@
 
 namespace polyte::ir {
 
-// Of one float type. Other exponents than those for which 4 ULP are enough, and bases too large to
-// be written several times, stay `pow`.
+// Of one float type. Other exponents than those for which 4 ULP are enough, and bases that are
+// numbers or too large to be written several times, stay `pow`.
 Expr make_power(Expr base, Expr exponent);
 
 }  // namespace polyte::ir

@@ -4,6 +4,8 @@
 // matrix of weights.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <functional>
 #include <optional>
 #include <ranges>
 
@@ -130,16 +132,18 @@ std::optional<Repeats> repeats_of(const Dims& positions, std::int64_t extent) {
   const auto count = static_cast<std::int64_t>(positions.size());
   if (extent == 0 || count < 2) return std::nullopt;
   const std::int64_t factor = std::max<std::int64_t>(1, count / extent);
-  for (std::int64_t shift = -factor; shift <= factor; ++shift) {
-    const auto is_there = [&](std::int64_t i) {
-      const std::int64_t at = std::clamp<std::int64_t>(floor_div(i + shift, factor), 0, extent - 1);
-      return positions[static_cast<std::size_t>(i)] == at;
-    };
-    if (floor_div(count - 1 + shift, factor) <= extent &&
-        std::ranges::all_of(std::views::iota(std::int64_t{0}, count), is_there))
-      return Repeats{factor, shift};
-  }
-  return std::nullopt;
+  // From where the second element on the way begins.
+  const auto next = std::ranges::adjacent_find(positions, std::not_equal_to{});
+  const std::int64_t shift =
+      next == positions.end() ? 0 : next[1] * factor - (next - positions.begin() + 1);
+  const auto is_there = [&](std::int64_t i) {
+    const std::int64_t at = floor_div(i + shift, factor);
+    return positions[static_cast<std::size_t>(i)] == std::clamp<std::int64_t>(at, 0, extent - 1);
+  };
+  const bool are_near = std::abs(shift) <= factor && floor_div(count - 1 + shift, factor) <= extent;
+  if (!are_near || !std::ranges::all_of(std::views::iota(std::int64_t{0}, count), is_there))
+    return std::nullopt;
+  return Repeats{factor, shift};
 }
 
 ValueId sliced(NodeContext& c, ValueId x, std::size_t axis, std::int64_t start, std::int64_t step,

@@ -20,8 +20,8 @@ constexpr int kFewSteps = 4;  // of a square that is not whole: what a load of 1
 // lanes' lines fall into few sets of the cache.
 constexpr double kCopyAlong = 0.5, kCopyAcross = 1, kCopyInSquares = 0.6;
 constexpr double kCrowdedCopyAcross = 5, kCrowdedCopyInSquares = 1.2;
-constexpr double kFarCopyWord =
-    0.5;  // what a line from beyond the second cache costs for each four bytes
+// The same along the lanes, of a line that comes from beyond the second cache.
+constexpr double kFarCopyWord = 0.5;
 constexpr double kPanelCycles = 200;  // to begin with
 // Of a tile that a diagonal cuts, what is computed and not needed (lower/complete_tiles.h).
 constexpr double kCutOff = 0.5;

@@ -118,7 +118,7 @@ TEST_CASE("lanes: templates read rows and turn them, and keep the order of sums"
 }
 
 TEST_CASE(
-    "lanes: phases of a loop that subscripts divide by two or four carry them, others leave it "
+    "lanes: phases of a loop that subscripts divide by two to four carry them, others leave it "
     "serial") {
   const auto phases = [](const char* text) {
     const auto program = schedule::bound_program(text, {});
@@ -129,9 +129,12 @@ TEST_CASE(
       "program p()\n  in  x: f32[8, 4]\n  out y: f32[8, 16]\n  y[h, w] = x[h, w // 4] + w % 2\n";
   constexpr const char* kThree =
       "program p()\n  in  x: f32[8, 8]\n  out y: f32[8, 24]\n  y[h, w] = x[h, w // 3]\n";
+  constexpr const char* kFive =
+      "program p()\n  in  x: f32[8, 8]\n  out y: f32[8, 40]\n  y[h, w] = x[h, w // 5]\n";
   CHECK(phases(kUpsample) == "w 2");
   CHECK(phases(kFour) == "w 4");
-  CHECK(phases(kThree).empty());
+  CHECK(phases(kThree) == "w 3");
+  CHECK(phases(kFive).empty());
   CHECK(phases(kTurn).empty());
   const auto script = [](const char* text) {
     const auto made =
@@ -154,7 +157,8 @@ TEST_CASE(
   CHECK(block(kGrid, 32) == 0);  // too few of a vector's lanes
   CHECK(block(kTurn, 4) == 0);
   CHECK(script(kGrid).find("h > w.o > <w.i> > y") != std::string::npos);
-  CHECK(script(kThree).find("<w") == std::string::npos);
+  CHECK(script(kThree).find("[w.i] > <w.o.i> > y") != std::string::npos);
+  CHECK(script(kFive).find("<w") == std::string::npos);
   // Squares as wide as a line that is shorter than a vector.
   constexpr const char* kLines =
       "program p()\n  in  x: f32[3, 40]\n  out y: f32[40, 3]\n  y[k, i] = x[i, k]\n";
