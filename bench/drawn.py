@@ -32,6 +32,19 @@ class Drawn:
         )
 
 
+def drawn_size(random, least, most):
+    """A prime, a power of two or a neighbour of one, or what networks have."""
+    kinds = [
+        PRIMES,
+        [1 << i for i in range(1, 13)],
+        [(1 << i) + s for i in range(3, 12) for s in (-1, 1)],
+        [24 * i for i in range(1, 60)],
+        [50 * i for i in range(1, 40)],
+    ]
+    fitting = [n for n in random.choice(kinds) if least <= n <= most]
+    return random.choice(fitting) if fitting else random.randint(least, most)
+
+
 class Draw:
     """One operator a call, of a family."""
 
@@ -39,16 +52,7 @@ class Draw:
         self.random = random.Random(seed)
 
     def size(self, least, most):
-        """A prime, a power of two or a neighbour of one, or what networks have."""
-        kinds = [
-            [p for p in PRIMES],
-            [1 << i for i in range(1, 13)],
-            [(1 << i) + s for i in range(3, 12) for s in (-1, 1)],
-            [24 * i for i in range(1, 60)],
-            [50 * i for i in range(1, 40)],
-        ]
-        fitting = [n for n in self.random.choice(kinds) if least <= n <= most]
-        return self.random.choice(fitting) if fitting else self.random.randint(least, most)
+        return drawn_size(self.random, least, most)
 
     def dtype(self):
         return "f64" if self.random.random() < 0.15 else "f32"

@@ -15,10 +15,9 @@ import os
 import random
 
 import numpy as np
+from drawn import drawn_size
 from onnx import TensorProto, helper, numpy_helper, save
 
-PRIMES = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 47, 53, 61, 67, 79, 97, 101, 127, 131, 151,
-          193, 211, 257, 307]  # fmt: skip
 FUNCTIONS = ["Exp", "Tanh", "Sigmoid", "Erf", "Softplus", "Elu", "Sin", "Cos", "HardSwish", "Mish"]
 
 
@@ -35,15 +34,7 @@ class Draw:
         self.values = np.random.default_rng(seed)
 
     def size(self, least, most):
-        kinds = [
-            PRIMES,
-            [1 << i for i in range(1, 13)],
-            [(1 << i) + s for i in range(3, 12) for s in (-1, 1)],
-            [24 * i for i in range(1, 60)],
-            [50 * i for i in range(1, 40)],
-        ]
-        fitting = [n for n in self.random.choice(kinds) if least <= n <= most]
-        return self.random.choice(fitting) if fitting else self.random.randint(least, most)
+        return drawn_size(self.random, least, most)
 
     def weights(self, *shape):
         return (0.1 * self.values.standard_normal(shape)).astype(np.float32)
@@ -154,8 +145,8 @@ class Draw:
     # ---- products
 
     def attention(self):
-        heads, m, depth = self.random.choice([1, 4, 8, 12]), self.size(1, 400), self.size(16, 128)
-        m, n = self.random.choice([m, 1]), self.size(16, 1100)
+        heads, depth = self.random.choice([1, 4, 8, 12]), self.size(16, 128)
+        m, n = self.random.choice([1, self.size(2, 400)]), self.size(16, 1100)
         nodes = [
             node("Transpose", ["k"], "turned", perm=[0, 1, 3, 2]),
             node("MatMul", ["q", "turned"], "scores"),
