@@ -86,6 +86,10 @@ def ours(polyte, path, arm, inputs, options, row):
     return contender
 
 
+def is_right(row):
+    return "failed" not in row and row.get("difference", 0) <= TOLERANCE
+
+
 def contenders_of(path, polyte, peers, options, rows):
     inputs, contenders = inputs_of(path), []
     for peer in peers:
@@ -104,9 +108,14 @@ def contenders_of(path, polyte, peers, options, rows):
     for contender in contenders:
         contender.run()
         row = rows.setdefault(contender.name, {})
-        if reference is not None:
-            row["difference"] = difference(contender.result(), reference)
-    return [c for c in contenders if rows[c.name].get("difference", 0) <= TOLERANCE]
+        if reference is None:
+            continue
+        results = contender.result()
+        if any(a.size != b.size for a, b in zip(results, reference, strict=True)):
+            row["failed"] = "an output has another size than that of the first runtime"
+        else:
+            row["difference"] = difference(results, reference)
+    return [c for c in contenders if is_right(rows[c.name])]
 
 
 def multiply_adds(options):

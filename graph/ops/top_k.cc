@@ -316,7 +316,8 @@ class Selection {
       }
       return is_taken ? ir::make_select(is_taken, otherwise, then) : then;
     };
-    const std::string top = of_row("top", type_), first = of_row("first", place_type_);
+    const std::string top = of_row("top", type_);
+    std::string first = of_row("first", place_type_);
     expander_.accumulate(top, others_, inside, first_value(), [&](const Subscripts& at) {
       return unless_taken(at, as_number(x_at(at, r)), worst());
     });
@@ -325,7 +326,7 @@ class Selection {
                           number(2 * behind()));
     });
     if (!nan_is_last_) return first;
-    const std::string place = of_row("at", place_type_);
+    std::string place = of_row("at", place_type_);
     expander_.assign(place, subscripts_of(others_), others_, [&](const Subscripts& at) {
       return ir::make_binary(BinaryOp::Mod, only(first, at), number(behind()));
     });
