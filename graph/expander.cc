@@ -194,7 +194,7 @@ bool Expander::needs_buffer(ValueId id) const {
   });
 }
 
-// In the order that they have in a buffer.
+// Its elements are loads from a buffer, in the order that they have there.
 bool Expander::is_copy(ValueId id) const {
   const Node& producer = graph_.node(graph_.value(id).producer);
   const bool moves =

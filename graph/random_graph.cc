@@ -118,7 +118,11 @@ void RandomGenerator::add_binary(ValueId x) {
 void RandomGenerator::add_product(ValueId x) {
   const ValueId y = like(x);
   const Magnitude a = size(x), b = size(y);
-  if (chance(2)) {
+  if (floats() && chance(4)) {
+    const std::int64_t power = 1 + below(3);
+    add(OpKind::Pow, NoAttributes{}, {x, constant({}, {static_cast<double>(power)})},
+        {std::pow(a.most, power), std::pow(a.unit, power)});
+  } else if (chance(2)) {
     add(OpKind::Mul, NoAttributes{}, {x, y}, {a.most * b.most, a.unit * b.unit});
   } else if (chance(2)) {
     add(OpKind::Mod, NoAttributes{}, {x, constant({}, {3, -2, 5})}, a);

@@ -8,7 +8,9 @@ namespace {
 
 class Absorber {
  public:
-  explicit Absorber(Graph& graph) : graph_(graph), consumers_(consumers_of(graph)) {}
+  explicit Absorber(Graph& graph) : graph_(graph), consumers_(consumers_of(graph)) {
+    for (const Node& node : graph.nodes) are_products_.push_back(is_product(node));
+  }
 
   // Whether the product became one that reads something in place.
   bool absorb(Node& node) const {
@@ -47,7 +49,9 @@ class Absorber {
 
  private:
   Graph& graph_;
-  std::vector<std::vector<NodeId>> consumers_;  // by value, before any change
+  std::vector<std::vector<NodeId>>
+      consumers_;                   // by value; these and the products before any change
+  std::vector<bool> are_products_;  // by node
 
   std::size_t rank_of(ValueId id) const { return graph_.value(id).type.shape.size(); }
 
@@ -56,15 +60,13 @@ class Absorber {
            rank_of(node.inputs[1]) >= 2;
   }
 
-  // Of a value that products alone read; they may have become Einsums by now.
+  // Of a value that products alone read.
   const Node* transpose_of(ValueId id) const {
     const NodeId producer = graph_.value(id).producer;
     if (producer == kNoNode || graph_.node(producer).op != OpKind::Transpose) return nullptr;
     const auto& readers = consumers_[static_cast<std::size_t>(id)];
-    const bool is_read_by_products = std::ranges::all_of(readers, [&](NodeId reader) {
-      const Node& node = graph_.node(reader);
-      return node.op == OpKind::Einsum || is_product(node);
-    });
+    const bool is_read_by_products = std::ranges::all_of(
+        readers, [&](NodeId reader) { return are_products_[static_cast<std::size_t>(reader)]; });
     return is_read_by_products && !graph_.is_output(id) ? &graph_.node(producer) : nullptr;
   }
 };

@@ -44,7 +44,7 @@ struct NestAccess {
   // False for a number that no loop has.
   bool moves_with(std::size_t loop) const { return loop < strides.size() && strides[loop] != 0; }
   // Bytes of the lines touched when each loop runs over so many points; of its elements alone where
-  // these are `dense`.
+  // these are `dense`. Runs that begin anywhere in a line touch so many in the mean.
   double footprint(std::span<const std::int64_t> points, bool dense, int line_bytes) const;
   // How many times its footprint it occupies of a cache: runs that start at few offsets of a page
   // fall into few sets.

@@ -19,7 +19,9 @@
 
 namespace polyte::schedule {
 
-// What a prefetcher takes for one stream, in bytes.
+// What a prefetcher takes for one stream, in bytes. Results are written on at several places in
+// turns: eight blocks of channels of an image, measured on Zen 5, cost nothing; rows 3.5 KiB apart,
+// each on a page of its own, 175 cycles each.
 struct StreamReach {
   std::int64_t together = 768;  // rows within
   std::int64_t gap = 32;        // what is left out between neighbours

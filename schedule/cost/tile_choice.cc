@@ -396,6 +396,7 @@ class TileChooser {
     return false;
   }
 
+  // The busiest resource, and of the others what it does not hide.
   double price(const TileCandidate& candidate, const TileLoops& tile, double extra) const {
     std::vector<double> busy = traffic_cycles(nest_, tile, machine_);
     busy.back() += waits_.result_starts(tile);

@@ -81,7 +81,8 @@ struct TileChoice {
     std::int64_t distance = 1;
   };
   std::vector<Ahead> ahead = {};
-  // Predicted, for the whole nest; below 0: no tile has the form that was asked for.
+  // Predicted, for the whole nest, and no less than its data takes to arrive; below 0: no tile has
+  // the form that was asked for.
   double cycles = 0;
 };
 

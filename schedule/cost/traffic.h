@@ -39,7 +39,8 @@ struct TileLoops {                   // a proposal
 // it, or from memory.
 double bytes_per_cycle(double bytes, const Machine& machine);
 
-// Cycles that each boundary between caches is busy, nearest first: L1-L2, L2-L3, L3-memory.
+// Cycles that each boundary between caches is busy, nearest first: L1-L2, L2-L3, L3-memory. What a
+// cache holds is in it already: nothing comes from beyond.
 std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile,
                                    const Machine& machine);
 

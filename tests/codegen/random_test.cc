@@ -101,7 +101,10 @@ class Generator {
     }
     const int count = static_cast<int>(between(1, 3));
     for (int i = 0; i < count; ++i)
-      body.push_back(depth > 0 && chance(60) ? loop(depth) : chance(25) ? run() : statement());
+      body.push_back(depth > 0 && chance(60) ? loop(depth)
+                     : chance(25)            ? run()
+                     : chance(12)            ? comb()
+                                             : statement());
     if (!has_registers) return ir::make_block(std::move(body));
     const Registers r = registers_.back();
     body.push_back(store_all(r));
@@ -203,6 +206,24 @@ class Generator {
       stores.push_back(ir::make_store(
           {buffer.name, place(), stored, is_long && chance(70) ? whole : active(), {}}));
     }
+    return ir::make_block(std::move(stores));
+  }
+
+  // Stores side by side that fill each other's gaps, all of them or all but one with the same mask.
+  ir::Stmt comb() {
+    const ir::Buffer& buffer = program_.buffers[below(5)];
+    const int lanes = static_cast<int>(between(2, 16));
+    const std::int64_t teeth = between(2, 4);
+    const Affine first = inside(teeth * lanes);
+    const ir::Lanes mask = lanes_of(lanes, teeth);
+    std::vector<ir::Stmt> stores;
+    for (std::int64_t tooth = 0; tooth < teeth; ++tooth)
+      stores.push_back(ir::make_store({buffer.name,
+                                       {ir::Index(first + Affine(tooth))},
+                                       value(buffer.dtype, lanes, 2),
+                                       chance(95) ? mask : lanes_of(lanes, teeth),
+                                       {}}));
+    std::ranges::shuffle(stores, random_);
     return ir::make_block(std::move(stores));
   }
 
