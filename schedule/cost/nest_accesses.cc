@@ -88,9 +88,8 @@ double NestAccess::footprint(std::span<const std::int64_t> points, bool dense,
   const Runs all = runs(points);
   const std::int64_t bytes = all.elements * element_bytes;
   if (dense) return all.count * static_cast<double>(bytes);
-  if (all.apart % line_bytes == 0)
-    return all.count * static_cast<double>(ceil_div(bytes, line_bytes) * line_bytes);
-  return all.count * static_cast<double>(bytes - element_bytes + line_bytes);
+  const std::int64_t step = std::gcd(all.apart, std::int64_t{line_bytes});
+  return all.count * static_cast<double>(ceil_div(bytes, step) * step + line_bytes - step);
 }
 
 // Runs that lie multiples of a large power of two apart begin at few places of a page, and their
@@ -121,6 +120,13 @@ std::size_t NestAccesses::loop_number(const std::string& name) const {
 std::int64_t NestAccesses::extent(const std::string& name) const {
   const std::size_t number = loop_number(name);
   return number == loops.size() ? 1 : std::max<std::int64_t>(1, loops[number].extent);
+}
+
+std::int64_t NestAccesses::reduction_steps() const {
+  std::int64_t product = 1;
+  for (const PricedLoop& loop : loops)
+    if (loop.reduction) product *= std::max<std::int64_t>(1, loop.extent);
+  return product;
 }
 
 bool stays_inside(const ir::Program& program, const std::string& buffer, const ir::Statement& main,

@@ -61,6 +61,7 @@ struct NestAccesses {
 
   std::size_t loop_number(const std::string& name) const;  // loops.size(): none
   std::int64_t extent(const std::string& name) const;      // 1: none
+  std::int64_t reduction_steps() const;                    // of one sum
 };
 
 // True for a temporary that no statement but these writes or reads: its elements need not

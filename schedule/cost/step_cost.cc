@@ -14,9 +14,13 @@ constexpr double kLoadsACycle = 2;
 constexpr std::int64_t kMostTaps = 8;  // of a reduction's innermost loop that is unrolled
 // Bytes per cycle, where the rows of a tile do not stay in the first level.
 constexpr double kStepL2Rate = 24;
-constexpr double kUnhiddenMoves = 0.1;  // of loads behind operations, or the other way round
-constexpr double kElementCycles = 1;    // a lane loaded by itself and put into its vector
-constexpr double kScatterCycles = 1;    // a lane taken out of its vector and stored
+constexpr double kUnhiddenMoves = 0.1;   // of loads behind operations, or the other way round
+constexpr double kUnhiddenChain = 0.05;  // of an addition's latency, behind those of other sums
+// The greater of two numbers where masks are vectors: zeros are told apart, and NaN is kept.
+constexpr double kGreaterOperations = 5;
+constexpr int kGreaterTemporaries = 2;
+constexpr double kElementCycles = 1;  // a lane loaded by itself and put into its vector
+constexpr double kScatterCycles = 1;  // a lane taken out of its vector and stored
 // Where the places of a vector's lanes drive each other out of the first cache (measured on
 // Zen 5: 8 at every 2 KiB, 23 at every 4 KiB).
 constexpr double kCrowdedScatterCycles = 12;
@@ -54,6 +58,12 @@ StepCost::StepCost(const NestAccesses& nest, const ir::Statement& main, const Ma
   double count = 0;
   for (const ir::Expr& value : main.values)
     ir::for_each_node(value, [&](const ir::ExprNode& node) { count += is_operation(node); });
+  const bool is_greatest = main.combiner == ir::Combiner::Max || main.combiner == ir::Combiner::Min;
+  const bool has_masks = machine.vector_bits == 512 || is_integer(nest.dtype);
+  if (is_greatest && !has_masks) {
+    count += kGreaterOperations;
+    temporaries_ = kGreaterTemporaries;
+  }
   operations_ = std::max(1.0, count);
 }
 
@@ -181,8 +191,9 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
   const double chain = is_reduction_ ? machine_.fma_latency : 0;
   const double operations = operations_ * rows.inner * rows.outer * vectors / fma_rate,
                moves = loads / kLoadsACycle + singles;
-  return std::max({operations, moves, chain, crowded}) +
-         kUnhiddenMoves * std::min(operations, moves);
+  const double busiest = std::max({operations, moves, chain, crowded});
+  return busiest + kUnhiddenMoves * std::min(operations, moves) +
+         (chain < busiest ? kUnhiddenChain * chain : 0);
 }
 
 // Reads and writes of what is no operand of the steps: results, and what is made of the sums.

@@ -30,11 +30,14 @@ class StepCost {
   // Of the whole nest, remainders included.
   double cycles(const TileLoopNumbers& at, const RegisterTile& tile) const;
   std::int64_t lane_vectors(std::size_t lane) const;  // that cover the loop
+  double operations() const { return operations_; }   // a point
+  int temporaries() const { return temporaries_; }    // vectors that they need for a moment
 
  private:
   const NestAccesses& nest_;
   const Machine& machine_;
-  double operations_ = 1;  // a point
+  double operations_ = 1;
+  int temporaries_ = 0;
   bool is_reduction_ = false;
   std::size_t taps_;  // the innermost loop of the reduction, where it is short; loops.size(): none
 

@@ -219,6 +219,21 @@ class TileFinder {
 
   int accumulators() const { return machine_.vector_registers - 2; }
 
+  // Registers beside the sums and the vectors along the lanes: a product's other factor, and one
+  // more where the value is longer, or lanes differ in what they read or compute.
+  int other_registers(const TileLoopNumbers& at) const {
+    const bool is_product = !q_.main->reductions.empty() && steps_.operations() <= 1;
+    const auto differs = [&](const ir::Constraint& guard) {
+      return at.lane != none() && guard.expr.uses(name(at.lane));
+    };
+    const bool is_guarded = std::ranges::any_of(nest_.all, [&](const NestAccess& access) {
+      return access.load && access.load->otherwise &&
+             std::ranges::any_of(access.load->guard, differs);
+    });
+    const int operands = is_product && !is_guarded && !are_coupled(at.lane, at.row) ? 1 : 2;
+    return operands + steps_.temporaries();
+  }
+
   // Whether one constraint has both loops, as in a triangle.
   bool are_coupled(std::size_t lane, std::size_t row) const {
     return lane != none() && row != none() &&
@@ -292,8 +307,9 @@ class TileFinder {
         all.insert(all.end(), tiles.begin(), tiles.end());
         tiles.clear();
       };
-      const int most = (accumulators() - vectors) / vectors;
       const bool is_coupled = are_coupled(at.lane, at.row);
+      const int free = machine_.vector_registers - other_registers(at) + 1;
+      const int most = (free - 1 - vectors) / vectors;
       const auto add = [&](std::int64_t rows, std::int64_t outer_rows) {
         const RegisterTile tile{static_cast<int>(rows), vectors, static_cast<int>(outer_rows)};
         if (!is_asked_for(at, tile)) return;
@@ -311,8 +327,7 @@ class TileFinder {
         for (std::int64_t inner = 2; inner <= whole; ++inner) {
           if (inner > most_inner && inner < extent(at.row)) continue;
           for (std::int64_t r = std::min(most_of(extent(at.outer_row)), most / inner); r >= 2; --r)
-            if (inner * r * vectors + kept(at, vectors, inner) < machine_.vector_registers)
-              add(inner, r);
+            if (inner * r * vectors + kept(at, vectors, inner) <= free) add(inner, r);
           keep_best();
         }
       }
@@ -349,7 +364,7 @@ class TileFinder {
   void add_turned_tiles(const TileLoopNumbers& at, std::vector<TileCandidate>& all) const {
     const std::int64_t steps = extent(nest_.loop_number(q_.main->reductions.back()));
     for (int vectors = 1; vectors <= std::min<std::int64_t>(3, most_vectors(at)); ++vectors) {
-      const int places = (machine_.vector_registers - 1) / vectors;
+      const int places = (machine_.vector_registers - 1 - steps_.temporaries()) / vectors;
       std::vector<TileCandidate> tiles;
       for (std::int64_t rows = std::min<std::int64_t>(most_of(extent(at.row)), places); rows >= 1;
            --rows) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/cost/reduction_blocks.h"
+#include "schedule/cost/short_steps.h"
 #include "schedule/cost/threads.h"
 #include "schedule/cost/tile_ahead.h"
 #include "schedule/cost/tile_candidates.h"
@@ -23,9 +25,8 @@ constexpr double kCheapCopy = 0.1;         // of the steps that read it
 constexpr double kOfOpenSize = 1.25;       // a run may have a part of the tile, or one row
 // Times the cheapest steps: where the best order comes to more, tiles in blocks are tried.
 constexpr double kWaitsForData = 1.1;
-constexpr double kMoreLoops = 1.03;                 // what these cost that is not priced
-constexpr double kSharesOfL2[] = {0.25, 0.5};       // that a block of tiles may take
-constexpr std::int64_t kStreamedBlocks[] = {4, 8};  // rows of a reduction that has no tile's rows
+constexpr double kMoreLoops = 1.03;            // what these cost that is not priced
+constexpr double kSharesOfL2[] = {0.25, 0.5};  // that a block of tiles may take
 
 class TileChooser {
  public:
@@ -33,7 +34,8 @@ class TileChooser {
       : q_(question),
         machine_(machine),
         nest_(nest_accesses(*question.program, *question.main, question.others, question.loops)),
-        waits_(nest_, *question.main, machine) {}
+        waits_(nest_, *question.main, machine),
+        blocks_(q_, nest_, machine) {}
 
   TileChoice run() const {
     const std::vector<TileCandidate> candidates = cheapest_tiles(q_, nest_, machine_);
@@ -47,12 +49,17 @@ class TileChooser {
       }
       if (!q_.form || !q_.form->has("block")) consider_orders(candidate, {}, best);
       if (q_.form && !q_.form->has("block")) continue;
-      for (const Block& block : blocks(candidate)) consider_orders(candidate, block, best);
+      if (q_.main->reductions.size() == 1) consider_blocks(candidate, best);
     }
     if (!q_.form && !candidates.empty() &&
         best.cycles > candidates.front().together() * kWaitsForData)
-      for (const TileCandidate& candidate : candidates)
-        if (candidate.together() < best.cycles) consider_blocks_of_tiles(candidate, best);
+      for (const TileCandidate& candidate : candidates) {
+        if (candidate.together() >= best.cycles) continue;
+        if (q_.main->reductions.size() == 1)
+          consider_blocks_of_tiles(candidate, best);
+        else
+          consider_blocks(candidate, best);
+      }
     if (best.cycles >= 0) best.cycles = std::max(best.cycles, cycles_to_arrive(nest_, machine_));
     return best;
   }
@@ -74,6 +81,7 @@ class TileChooser {
   const Machine& machine_;
   NestAccesses nest_;
   TileWaits waits_;
+  ReductionBlocks blocks_;
 
   std::size_t none() const { return nest_.loops.size(); }
   std::string name(std::size_t loop) const { return loop == none() ? "" : nest_.loops[loop].name; }
@@ -81,83 +89,21 @@ class TileChooser {
     return loop == none() ? 1 : nest_.extent(name(loop));
   }
 
-  std::int64_t reduction_steps() const { return waits_.reduction_steps(); }
-
   struct Best : TileChoice {
     std::pair<double, double> streams;
     bool is_near = false;  // its order goes on along the lanes
   };
-
-  struct Block {
-    std::string loop;  // empty: none
-    std::int64_t size = 0;
-  };
-
-  // One long reduction may be blocked: so that a panel stays in cache, so that its rows lie on
-  // few pages, or, where nothing is used twice, so that few rows are read at once, each along
-  // its length.
-  std::vector<Block> blocks(const TileCandidate& candidate) const {
-    if (q_.main->reductions.size() != 1 || candidate.at.lane == none() || candidate.at.turned)
-      return {};
-    // Sums leave the registers in vectors between blocks.
-    if (nest_.accumulator.strides[candidate.at.lane] != 1) return {};
-    if (ends_move(q_, nest_, candidate.at)) return {};
-    std::vector<Block> all;
-    const auto add = [&](std::int64_t size) {
-      if (size < reduction_steps()) all.push_back({q_.main->reductions[0], size});
-    };
-    if (q_.form && !q_.form->block.empty()) {
-      for (const std::int64_t size : q_.form->block) add(size);
-    } else if (candidate.at.row != none()) {
-      const ContractionShape shape{extent(candidate.at.row), extent(candidate.at.lane),
-                                   reduction_steps(), nest_.dtype};
-      add(choose_reduction_block(machine_, shape, candidate.tile));
-      if (walks_pages(candidate)) add(static_cast<std::int64_t>(kNearPages));
-    } else if (streams_only(candidate)) {
-      for (const std::int64_t size : kStreamedBlocks) add(size);
-    }
-    return all;
-  }
-
-  // The steps of the whole reduction read an operand from more pages than are near.
-  bool walks_pages(const TileCandidate& candidate) const {
-    std::vector<std::int64_t> all;
-    for (std::size_t l = 0; l < none(); ++l) all.push_back(points(l, candidate, {}));
-    return std::ranges::any_of(nest_.all, [&](const NestAccess& access) {
-      return access.each_step && !candidate.at.packed.contains(access.buffer) &&
-             access.pages(all) > kNearPages;
-    });
-  }
-
-  // Each step reads its own elements, along the lanes.
-  bool streams_only(const TileCandidate& candidate) const {
-    return std::ranges::all_of(nest_.all, [&](const NestAccess& access) {
-      if (!access.each_step) return true;
-      for (std::size_t l = 0; l < none(); ++l)
-        if (nest_.loops[l].extent > 1 && !access.moves_with(l)) return false;
-      return access.strides[candidate.at.lane] == 1 && access.load && !access.load->otherwise;
-    });
-  }
-
-  std::int64_t points(std::size_t loop, const TileCandidate& candidate, const Block& block) const {
-    if (loop == candidate.at.lane)
-      return std::min<std::int64_t>(
-          extent(loop), std::int64_t{candidate.tile.vectors} * machine_.lanes(nest_.dtype));
-    if (loop == candidate.at.row) return candidate.tile.rows;
-    if (loop == candidate.at.outer_row) return candidate.tile.outer_rows;
-    if (!nest_.loops[loop].reduction) return 1;
-    return name(loop) == block.loop ? block.size : extent(loop);
-  }
 
   // The loops around in isl's or the text's order, the tile's last; those of one iteration and
   // the fixed ones apart.
   struct Around {
     std::vector<std::size_t> fixed, moving, single;
   };
-  Around loops_around(const TileCandidate& candidate, const Block& block) const {
+  Around loops_around(const TileCandidate& candidate, const ReductionBlock& block) const {
     Around around;
+    const std::vector<std::int64_t> points = tile_points(nest_, candidate, block, machine_);
     const auto place = [&](std::size_t loop) {
-      const bool is_single = points(loop, candidate, block) >= extent(loop);
+      const bool is_single = points[loop] >= extent(loop);
       if (is_single && nest_.loops[loop].reduction) return;
       (is_single ? around.single : around.moving).push_back(loop);
     };
@@ -190,7 +136,7 @@ class TileChooser {
 
   // The order of a template, with the loops that this tile has.
   std::vector<std::size_t> order_of(const TileForm& form, const TileCandidate& candidate,
-                                    const Block& block) const {
+                                    const ReductionBlock& block) const {
     std::vector<std::size_t> order;
     const auto add = [&](std::size_t loop) {
       if (loop != none()) order.push_back(loop);
@@ -207,25 +153,31 @@ class TileChooser {
     return order;
   }
 
+  void consider_blocks(const TileCandidate& candidate, Best& best) const {
+    for (const ReductionBlock& block : blocks_.worth_pricing(candidate))
+      consider_orders(candidate, block, best);
+  }
+
   // Tiles of the lanes or of the rows in blocks: what a block's operand takes stays in the second
   // cache, while the tiles of the other side pass by (Goto, van de Geijn, *Anatomy of
   // high-performance matrix multiplication*).
   void consider_blocks_of_tiles(const TileCandidate& candidate, Best& best) const {
     if (!shares_operands(candidate)) return;
     const bool has_blocks = !q_.form || q_.form->has("block");
-    std::vector<Block> all = has_blocks ? blocks(candidate) : std::vector<Block>{};
+    std::vector<ReductionBlock> all;
+    if (has_blocks) all = blocks_.worth_pricing(candidate);
     if (q_.form && has_blocks && all.empty()) return;
     if (all.empty()) all.emplace_back();
     if (!q_.form && q_.main->reductions.size() == 1 &&
         nest_.accumulator.strides[candidate.at.lane] == 1)
-      if (const std::int64_t size = steps_in_l1(candidate); size < reduction_steps())
-        all.push_back({q_.main->reductions[0], size});
-    for (const Block& block : all)
+      for (ReductionBlock& block : blocks_.in_l1(candidate)) all.push_back(std::move(block));
+    for (const ReductionBlock& block : all)
       for (const std::size_t loop : {candidate.at.row, candidate.at.lane})
         for (const double share : kSharesOfL2) {
           const auto tiles = static_cast<std::int64_t>(
               share * static_cast<double>(machine_.l2.bytes) / bytes_along(loop, candidate, block));
-          const std::int64_t trips = ceil_div(extent(loop), points(loop, candidate, block));
+          const std::int64_t trips =
+              ceil_div(extent(loop), tile_points(nest_, candidate, block, machine_)[loop]);
           const bool is_asked_for = !q_.form || loop == candidate.at.lane;
           if (is_asked_for && tiles >= 2 && 2 * tiles <= trips)
             consider_orders(candidate, block, {loop, tiles}, best);
@@ -244,17 +196,10 @@ class TileChooser {
     return moves_one(row, lane) && moves_one(lane, row);
   }
 
-  // Steps whose vectors of lanes fill half of the first cache.
-  std::int64_t steps_in_l1(const TileCandidate& candidate) const {
-    const std::int64_t bytes =
-        candidate.tile.vectors * machine_.lanes(nest_.dtype) * size_in_bytes(nest_.dtype);
-    return std::max<std::int64_t>(8, machine_.l1.bytes / 2 / bytes / 8 * 8);
-  }
-
   // Bytes that one tile reads of the operands that this loop moves.
-  double bytes_along(std::size_t loop, const TileCandidate& candidate, const Block& block) const {
-    std::vector<std::int64_t> all;
-    for (std::size_t l = 0; l < none(); ++l) all.push_back(points(l, candidate, block));
+  double bytes_along(std::size_t loop, const TileCandidate& candidate,
+                     const ReductionBlock& block) const {
+    const std::vector<std::int64_t> all = tile_points(nest_, candidate, block, machine_);
     double bytes = 0;
     for (const NestAccess& access : nest_.all)
       if (access.each_step && access.moves_with(loop))
@@ -268,19 +213,20 @@ class TileChooser {
     std::int64_t tiles = 0;  // of a block; 0: no blocks
   };
 
-  void consider_orders(const TileCandidate& candidate, const Block& block, Best& best) const {
+  void consider_orders(const TileCandidate& candidate, const ReductionBlock& block,
+                       Best& best) const {
     consider_orders(candidate, block, {none()}, best);
   }
 
-  void consider_orders(const TileCandidate& candidate, const Block& block,
+  void consider_orders(const TileCandidate& candidate, const ReductionBlock& block,
                        const TilesInBlocks& in_blocks, Best& best) const {
     TileLoops tile;
     tile.block_tiles = in_blocks.tiles;
-    for (std::size_t l = 0; l < none(); ++l) tile.points.push_back(points(l, candidate, block));
+    tile.points = tile_points(nest_, candidate, block, machine_);
     tile.packed = candidate.at.packed;
     tile.blocked = !block.loop.empty();
     const double extra = candidate.copies + waits_.page_walks(candidate, tile) +
-                         waits_.block_ends(candidate, block.size);
+                         waits_.block_ends(candidate, blocks_.steps_of(block));
     const auto returns = [&] {
       return goes_on_along(tile, candidate.at.lane) ? 0 : cycles_of_returns(nest_, tile, machine_);
     };
@@ -332,7 +278,7 @@ class TileChooser {
   // Loops that neither side of the tile has stay outermost. Of the others, blocks of steps are
   // outside those of tiles, within them, or within the other side's tiles.
   std::vector<std::vector<std::size_t>> orders_of_blocks(const TileCandidate& candidate,
-                                                         const Block& block,
+                                                         const ReductionBlock& block,
                                                          const TilesInBlocks& in_blocks,
                                                          const Around& around) const {
     const std::size_t tiles = in_blocks.loop,
@@ -358,7 +304,7 @@ class TileChooser {
   // A window of few taps, of what the lanes move along: what they leave still would rather wait in
   // cache.
   bool streams_by(const TileCandidate& candidate) const {
-    return candidate.at.lane != none() && reduction_steps() <= kWindowSteps &&
+    return candidate.at.lane != none() && nest_.reduction_steps() <= kWindowSteps &&
            std::ranges::none_of(nest_.all, [&](const NestAccess& access) {
              return access.each_step && !access.moves_with(candidate.at.lane) &&
                     access.bytes() >= static_cast<double>(machine_.l1.bytes);
@@ -374,7 +320,7 @@ class TileChooser {
   }
 
   // Blocks of a reduction that follow each other: the sums leave the registers for nothing.
-  bool ends_with(const TileLoops& tile, const Block& block) const {
+  bool ends_with(const TileLoops& tile, const ReductionBlock& block) const {
     return !q_.form && !block.loop.empty() && tile.order.size() > 1 &&
            tile.order.back() == nest_.loop_number(block.loop);
   }
@@ -432,8 +378,8 @@ class TileChooser {
     return buffers;
   }
 
-  TileChoice choice(const TileCandidate& candidate, const Block& block, const TileLoops& tile,
-                    double cycles) const {
+  TileChoice choice(const TileCandidate& candidate, const ReductionBlock& block,
+                    const TileLoops& tile, double cycles) const {
     TileChoice result{.lane = name(candidate.at.lane),
                       .row = name(candidate.at.row),
                       .outer_row = name(candidate.at.outer_row),
@@ -444,6 +390,7 @@ class TileChooser {
                       .block = block.loop,
                       .block_size = block.size,
                       .cycles = cycles};
+    result.written_out = short_steps(q_, result);
     const auto around = [&](std::size_t loop) {
       const bool is_split = candidate.at.tiles(loop) || name(loop) == block.loop;
       return is_split ? tiles_of(name(loop)) : name(loop);

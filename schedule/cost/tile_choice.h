@@ -74,6 +74,7 @@ struct TileChoice {
   std::set<std::string> in_place = {};  // guarded reads that are not worth a padded copy
   std::string block = {};               // the reduction loop that is split; empty: none
   std::int64_t block_size = 0;
+  std::set<std::string> written_out = {};  // reduction loops of few steps (short_steps.h)
   // Inputs fetched ahead of the tile: at a loop around, so many iterations of that or another
   // one before.
   struct Ahead {

@@ -24,13 +24,6 @@ constexpr double kSumCycles = 1;  // a vector of sums is stored and loaded betwe
 
 }  // namespace
 
-std::int64_t TileWaits::reduction_steps() const {
-  std::int64_t product = 1;
-  for (const PricedLoop& loop : nest_.loops)
-    if (loop.reduction) product *= std::max<std::int64_t>(1, loop.extent);
-  return product;
-}
-
 // Walks of address translation: boxes, times the pages of operands that touch more than kNearPages.
 double TileWaits::page_walks(const TileCandidate& candidate, const TileLoops& tile) const {
   double walks = 0;
@@ -46,7 +39,7 @@ double TileWaits::page_walks(const TileCandidate& candidate, const TileLoops& ti
 // rows, per vector of sums.
 double TileWaits::block_ends(const TileCandidate& candidate, std::int64_t block) const {
   if (block == 0) return 0;
-  const double times = static_cast<double>(ceil_div(reduction_steps(), block));
+  const double times = static_cast<double>(ceil_div(nest_.reduction_steps(), block));
   const double vectors = nest_.accumulator.elements() / machine_.lanes(nest_.dtype);
   if (candidate.at.row == nest_.loops.size()) return vectors * kSumCycles * times;
   const double tiles =

@@ -23,7 +23,6 @@ class TileWaits {
   TileWaits(const NestAccesses& nest, const ir::Statement& main, const Machine& machine)
       : nest_(nest), main_(main), machine_(machine) {}
 
-  std::int64_t reduction_steps() const;
   // Of operands read in place whose neighbours along the tile lie on pages of their own.
   double page_walks(const TileCandidate& candidate, const TileLoops& tile) const;
   // Between blocks of so many steps (0: there are none) sums leave the registers and come back:

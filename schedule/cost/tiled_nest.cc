@@ -75,7 +75,8 @@ class TiledNestPlanner {
         path.push_back({tiles_of(loop)});
         path.push_back({within_tile(loop), LoopKind::Unrolled});
       } else if (loop != choice_.block) {
-        path.push_back({loop});
+        path.push_back(
+            {loop, choice_.written_out.contains(loop) ? LoopKind::Unrolled : LoopKind::Serial});
       } else {
         path.push_back(
             {within_tile(loop), is_short_block(choice_) ? LoopKind::Unrolled : LoopKind::Serial});

@@ -120,7 +120,8 @@ class ReductionFiller {
     filling_.scope.lists = tiled().free_loops();
     for (const std::string& loop : update().reductions)
       if (loop != choice_.block && loop != filling_.scope.names["turn"])
-        filling_.scope.lists["steps"].push_back(loop);
+        filling_.scope.lists["steps"].push_back(
+            choice_.written_out.contains(loop) ? "[" + loop + "]" : loop);
     filling_.scope.lists["steps"];
     for (const ir::Statement* s : nest_.statements())
       filling_.scope.groups["statement"].push_back({{{"statement", s->name}}, {}, {}});

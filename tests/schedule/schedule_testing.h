@@ -43,6 +43,16 @@ inline Machine wide_machine() {
   return machine;
 }
 
+// As a core with AVX2: sixteen registers, and caches of half the size.
+inline Machine narrow_machine() {
+  Machine machine = wide_machine();
+  machine.vector_bits = 256;
+  machine.vector_registers = 16;
+  machine.fma_per_cycle = 2;
+  machine.l2.bytes = 512 * 1024;
+  return machine;
+}
+
 inline Script script_of(const ir::Program& program, const std::string& lines,
                         const std::string& contract = "exact") {
   return parse_script("schedule s/1 for " + program.name + " f32 " + contract + "\n" + lines,

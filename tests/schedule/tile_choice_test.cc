@@ -18,7 +18,8 @@ using namespace polyte;
 namespace {
 
 schedule::TileChoice choice_of(const std::string& text, std::size_t update,
-                               const std::map<std::string, std::int64_t>& extents) {
+                               const std::map<std::string, std::int64_t>& extents,
+                               const Machine& machine = schedule::wide_machine()) {
   const auto program = schedule::bound_program(text, {});
   const ir::Statement& main = program->statements[update];
   schedule::TileQuestion question{.program = program.get(), .main = &main};
@@ -29,7 +30,7 @@ schedule::TileChoice choice_of(const std::string& text, std::size_t update,
     question.loops.push_back({it, extents.at(it), is_sum});
     if (!is_sum) question.candidates.push_back(it);
   }
-  return schedule::choose_tile(question, schedule::wide_machine());
+  return schedule::choose_tile(question, machine);
 }
 
 }  // namespace
@@ -407,6 +408,7 @@ TEST_CASE("traffic: rows that begin within lines take one more, and results are 
   };
   CHECK(result(nest_of("64")).footprint(tile, false, 64) == 4 * 64);
   CHECK(result(nest_of("63")).footprint(tile, false, 64) == 4 * (64 + 60));
+  CHECK(result(nest_of("56")).footprint(tile, false, 64) == 4 * (64 + 32));  // every second row
 }
 
 TEST_CASE("streams: a loop goes on where the ones inside end, or begins elsewhere") {
@@ -454,4 +456,37 @@ program pool()
   std::vector<std::string> order;
   for (const schedule::PlannedLoop& loop : choice.order) order.push_back(loop.iterator);
   CHECK(std::ranges::find(order, "i") < std::ranges::find(order, "j"));
+}
+
+TEST_CASE("tiles: sixteen registers hold twelve sums, three vectors of lanes and a factor") {
+  const auto choice = choice_of(R"(
+program dense()
+  in  A: f32[60, 256]
+  in  B: f32[256, 120]
+  out C: f32[60, 120]
+  C[m, n] = sum[k] A[m, k] * B[k, n]
+)",
+                                1, {{"m", 60}, {"n", 120}, {"k", 256}}, schedule::narrow_machine());
+  CHECK(choice.tile.rows == 4);
+  CHECK(choice.tile.vectors == 3);
+  CHECK(choice.written_out.empty());
+}
+
+TEST_CASE("tiles: a sum over several loops in blocks of the outermost, the shortest written out") {
+  const std::map<std::string, std::int64_t> extents{{"b", 64}, {"h", 7}, {"q", 7}, {"o", 8},
+                                                    {"c", 64}, {"d", 8}, {"r", 3}, {"s", 3}};
+  const auto choice = choice_of(R"(
+program conv()
+  in    x: f32[64, 9, 9, 8]
+  const w: f32[64, 512, 3, 3, 8]
+  out   y: f32[64, 7, 7, 8]
+  y[b, h, q, o] = sum[c in 0..64, d, r, s] x[c, h + r, q + s, d] * w[b, 8*c + d, r, s, o]
+)",
+                                1, extents, schedule::narrow_machine());
+  CHECK(choice.lane == "o");
+  CHECK(choice.tile.rows == 3);  // blocks of channels inside: each pixel is loaded once
+  CHECK(choice.tile.outer_rows == 4);
+  CHECK(choice.block == "c");
+  CHECK(choice.order.at(1) == schedule::PlannedLoop{"c.o", "c"});
+  CHECK(choice.written_out == std::set<std::string>{"s"});
 }
