@@ -7,6 +7,7 @@
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/Analysis/MemoryLocation.h>
+#include <llvm/IR/DataLayout.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Support/MathExtras.h>
@@ -26,19 +27,69 @@ constexpr std::size_t kRegistersAChain = 4;
 // Blocks with more accesses stay as they are: each is compared with all others.
 constexpr std::size_t kMostAccesses = 256;
 
+// An address as what is added up: values by their factors, among them the pointer, and a number.
+struct Address {
+  const llvm::Value* pointer = nullptr;
+  llvm::SmallDenseMap<const llvm::Value*, std::int64_t, 4> parts;
+  std::int64_t bytes = 0;
+
+  void add(const llvm::Value* index, std::int64_t factor) {
+    if (const auto* number = llvm::dyn_cast<llvm::ConstantInt>(index)) {
+      bytes += number->getSExtValue() * factor;
+      return;
+    }
+    const auto* operation = llvm::dyn_cast<llvm::BinaryOperator>(index);
+    if (operation != nullptr && operation->getOpcode() == Instruction::Add) {
+      for (const llvm::Value* operand : operation->operands()) add(operand, factor);
+      return;
+    }
+    parts[index] += factor;
+  }
+};
+
+Address address_of(const llvm::Value* pointer, const llvm::DataLayout& layout) {
+  Address address;
+  while (const auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(pointer)) {
+    if (step->getNumIndices() != 1) break;
+    const auto size = layout.getTypeAllocSize(step->getSourceElementType()).getFixedValue();
+    address.add(step->getOperand(1), static_cast<std::int64_t>(size));
+    pointer = step->getPointerOperand();
+  }
+  address.pointer = pointer;
+  return address;
+}
+
+// Whether the accesses are at so many bytes from each other in one buffer, or would be if both had
+// one: buffers of a kernel's interface are the same memory from their first byte on, or share none
+// of it (codegen/common/kernel.h).
+bool are_apart(const llvm::MemoryLocation& a, const llvm::MemoryLocation& b,
+               const llvm::DataLayout& layout) {
+  if (!a.Size.isPrecise() || !b.Size.isPrecise()) return false;
+  const Address of_a = address_of(a.Ptr, layout), of_b = address_of(b.Ptr, layout);
+  const bool are_buffers =
+      llvm::isa<llvm::LoadInst>(of_a.pointer) && llvm::isa<llvm::LoadInst>(of_b.pointer);
+  if ((of_a.pointer != of_b.pointer && !are_buffers) || of_a.parts != of_b.parts) return false;
+  const std::int64_t ahead = of_b.bytes - of_a.bytes;
+  return ahead >= static_cast<std::int64_t>(a.Size.getValue().getFixedValue()) ||
+         -ahead >= static_cast<std::int64_t>(b.Size.getValue().getFixedValue());
+}
+
 // The instructions that one result needs, and none before it, in their order.
 struct Chain {
   std::vector<Instruction*> instructions;
-  unsigned length = 0;  // dependent operations on floats
-  unsigned inputs = 0;  // values that it takes from memory and from other chains
+  unsigned length = 0;    // dependent operations on floats
+  unsigned inputs = 0;    // values that it takes from memory and from other chains
+  bool is_wider = false;  // in between than its result: halves of vectors are side by side already
 
-  bool is_long() const { return length >= std::max(kLong, kOperationsAnInput * inputs); }
+  bool is_long() const {
+    return !is_wider && length >= std::max(kLong, kOperationsAnInput * inputs);
+  }
 };
 
 class Block {
  public:
   Block(llvm::BasicBlock& block, llvm::AAResults& aliases, std::size_t registers)
-      : block_(block), aliases_(aliases), registers_(registers) {}
+      : block_(block), aliases_(aliases), layout_(block.getDataLayout()), registers_(registers) {}
 
   void run() {
     find_chains();
@@ -55,6 +106,7 @@ class Block {
 
   llvm::BasicBlock& block_;
   llvm::AAResults& aliases_;
+  const llvm::DataLayout& layout_;
   const std::size_t registers_;
   std::vector<Chain> chains_;
   llvm::DenseMap<const Instruction*, unsigned> depth_;  // of dependent operations on floats
@@ -77,15 +129,19 @@ class Block {
       if (const auto* value = llvm::dyn_cast<Instruction>(result))
         chain.length = depth_.lookup(value);
       chain.inputs = inputs_of(chain);
+      chain.is_wider = std::ranges::any_of(chain.instructions, [&](const Instruction* each) {
+        return each->getType()->getPrimitiveSizeInBits() >
+               result->getType()->getPrimitiveSizeInBits();
+      });
       chains_.push_back(std::move(chain));
     }
   }
 
-  // Uses count, not values: what is used again later is held.
+  // A value that is used again counts twice, since it is held.
   unsigned inputs_of(const Chain& chain) const {
     const llvm::DenseSet<const llvm::Value*> own(chain.instructions.begin(),
                                                  chain.instructions.end());
-    unsigned inputs = 0;
+    llvm::DenseMap<const llvm::Value*, unsigned> uses;
     for (const Instruction* i : chain.instructions) {
       if (!i->getType()->isFPOrFPVectorTy()) continue;
       for (const llvm::Value* operand : i->operands()) {
@@ -93,9 +149,11 @@ class Block {
         if (other == nullptr || other->getParent() != &block_ ||
             !other->getType()->isFPOrFPVectorTy() || llvm::isa<llvm::PHINode>(other))
           continue;
-        inputs += !own.contains(other) || other->mayReadFromMemory() ? 1 : 0;
+        if (!own.contains(other) || other->mayReadFromMemory()) ++uses[other];
       }
     }
+    unsigned inputs = 0;
+    for (const auto& [value, times] : uses) inputs += std::min(times, 2U);
     return inputs;
   }
 
@@ -176,7 +234,7 @@ class Block {
     if (!a.mayWriteToMemory() && !b.mayWriteToMemory()) return false;
     const auto of_a = llvm::MemoryLocation::getOrNone(&a);
     const auto of_b = llvm::MemoryLocation::getOrNone(&b);
-    if (of_a && of_b) return !aliases_.isNoAlias(*of_a, *of_b);
+    if (of_a && of_b) return !aliases_.isNoAlias(*of_a, *of_b) && !are_apart(*of_a, *of_b, layout_);
     if (of_a) return llvm::isModOrRefSet(aliases_.getModRefInfo(&b, of_a));
     if (of_b) return llvm::isModOrRefSet(aliases_.getModRefInfo(&a, of_b));
     return true;

@@ -34,8 +34,9 @@ constexpr const char* kRows = R"(loops rows
 )";
 
 // The loads of x and the stores to y in the order of the code, as l and s.
-std::string accesses(const std::string& text) {
-  const codegen::Kernel kernel{ir::parse_loop_program(text, "rows"), {}};
+std::string accesses(const std::string& text, bool in_place = false) {
+  codegen::Kernel kernel{ir::parse_loop_program(text, "rows"), {}};
+  if (in_place) kernel.in_place = {{1, 0}};
   const std::string code = codegen::emit_llvm_ir({&kernel, 1}, codegen::target_for_cpu("znver4"));
   std::string order;
   for (std::size_t at = 0; at < code.size(); at = code.find('\n', at) + 1) {
@@ -61,6 +62,27 @@ TEST_CASE("long chains go side by side, short ones and sums of many loads do not
   const std::string order = accesses(replaced(sums, "x: f32[64]", "x: f32[128]"));
   CHECK(std::ranges::count(order, 'l') > 16);
   CHECK(order.find('s') < order.rfind('l'));
+}
+
+TEST_CASE(
+    "a result in its operand's memory: what lies elsewhere in it is loaded before the store") {
+  CHECK(accesses(with_chains(kRows), true) == "llss");
+  const std::string overlap = replaced(kRows, "x[32*i + 16; 16 by 1]", "x[32*i + 15; 16 by 1]");
+  CHECK(accesses(with_chains(overlap)) == "llss");
+  CHECK(accesses(with_chains(overlap), true) == "lsls");
+  const std::string elsewhere = replaced(kRows, "x[32*i + 16; 16 by 1]", "x[16*i + 32; 16 by 1]");
+  CHECK(accesses(with_chains(elsewhere), true) == "lsls");
+}
+
+TEST_CASE("a value that a chain uses again and again is one that it holds") {
+  std::string again = kRows;
+  for (const char* row : {"32*i", "32*i + 16"}) {
+    const std::string x = "x[" + std::string(row) + "; 16 by 1]";
+    std::string value = x;
+    for (int i = 0; i < 8; ++i) value = "((" + value + " + x16(f32(1))) * " + x + ")";
+    again = replaced(again, "after(" + x + ")", value);
+  }
+  CHECK(accesses(again) == "llss");
 }
 
 TEST_CASE("what is loaded behind a store is loaded behind it") {
