@@ -14,8 +14,7 @@ constexpr double kLoadsACycle = 2;
 constexpr std::int64_t kMostTaps = 8;  // of a reduction's innermost loop that is unrolled
 // Bytes per cycle, where the rows of a tile do not stay in the first level.
 constexpr double kStepL2Rate = 24;
-constexpr double kUnhiddenMoves = 0.1;   // of loads behind operations, or the other way round
-constexpr double kUnhiddenChain = 0.05;  // of an addition's latency, behind those of other sums
+constexpr double kUnhiddenMoves = 0.1;  // of loads behind operations, or the other way round
 // The greater of two numbers where masks are vectors: zeros are told apart, and NaN is kept.
 constexpr double kGreaterOperations = 5;
 constexpr int kGreaterTemporaries = 2;
@@ -191,9 +190,8 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
   const double chain = is_reduction_ ? machine_.fma_latency : 0;
   const double operations = operations_ * rows.inner * rows.outer * vectors / fma_rate,
                moves = loads / kLoadsACycle + singles;
-  const double busiest = std::max({operations, moves, chain, crowded});
-  return busiest + kUnhiddenMoves * std::min(operations, moves) +
-         (chain < busiest ? kUnhiddenChain * chain : 0);
+  return std::max({operations, moves, chain, crowded}) +
+         kUnhiddenMoves * std::min(operations, moves);
 }
 
 // Reads and writes of what is no operand of the steps: results, and what is made of the sums.
