@@ -58,7 +58,7 @@ class Job {
     llvm::SmallString<0> text;
     const auto failure = run_guarded([&] {
       if (reports_accesses_) prepare_reports();
-      run_passes(*module_, *machine_, host_.machine.vector_registers, output, text);
+      run_passes(*module_, *machine_, registers_of(host_.machine), output, text);
     });
     if (failure) throw InternalError("kernel '" + names() + "': LLVM gave up: " + *failure);
     return std::string(text);
@@ -83,7 +83,7 @@ class Job {
     if (!device_module_) return "";
     llvm::SmallString<0> text;
     const auto failure =
-        run_guarded([&] { run_passes(*device_module_, *device_machine_, 0, output, text); });
+        run_guarded([&] { run_passes(*device_module_, *device_machine_, {}, output, text); });
     if (failure)
       throw InternalError("kernel '" + names() + "', the device's code: LLVM gave up: " + *failure);
     return std::string(text);
@@ -172,13 +172,19 @@ class Job {
     }
   }
 
+  static VectorRegisters registers_of(const Machine& machine) {
+    return {static_cast<std::size_t>(machine.vector_registers),
+            static_cast<std::size_t>(machine.vector_bits)};
+  }
+
   // Light passes only: vectors, unrolling and address sums are in place already, as the schedule
   // chose them, so LLVM's loop passes are left out. mem2reg turns the slots of register cells into
   // SSA values. On CPUs one is left of loads of one element with stores to other buffers alone in
   // between, and of stores the last, where nothing reads the element before it: rows side by side
   // that add to one vector store it once, and long chains of operations go side by side in its
-  // `registers`. GPU code (0 registers) stays as prepare_reports has it, without that.
-  static void simplify(llvm::Module& module, llvm::TargetMachine& machine, int registers) {
+  // `registers`. GPU code (no registers) stays as prepare_reports has it, without that.
+  static void simplify(llvm::Module& module, llvm::TargetMachine& machine,
+                       const VectorRegisters& registers) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager calls;
@@ -192,20 +198,20 @@ class Job {
 
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::PromotePass());
-    const bool is_of_cpu = registers > 0;
+    const bool is_of_cpu = registers.count > 0;
     passes.addPass(llvm::EarlyCSEPass(is_of_cpu));
     if (is_of_cpu) passes.addPass(llvm::DSEPass());
     for (llvm::Function& function : module) {
       if (function.isDeclaration()) continue;
       passes.run(function, functions);
       if (is_of_cpu)
-        interleave_chains(function, functions.getResult<llvm::AAManager>(function),
-                          static_cast<std::size_t>(registers));
+        interleave_chains(function, functions.getResult<llvm::AAManager>(function), registers);
     }
   }
 
-  static void run_passes(llvm::Module& module, llvm::TargetMachine& machine, int registers,
-                         Output output, llvm::SmallString<0>& text) {
+  static void run_passes(llvm::Module& module, llvm::TargetMachine& machine,
+                         const VectorRegisters& registers, Output output,
+                         llvm::SmallString<0>& text) {
     simplify(module, machine, registers);
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
@@ -227,7 +233,7 @@ class Job {
   // registers, one load of what is loaded twice, masked accesses lane by lane.
   void prepare_reports() {
     const AccessNames names = access_names(*module_);
-    simplify(*module_, *machine_, 0);
+    simplify(*module_, *machine_, {});
     llvm::legacy::PassManager passes;
     passes.add(llvm::createScalarizeMaskedMemIntrinLegacyPass());
     passes.run(*module_);

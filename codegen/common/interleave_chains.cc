@@ -79,7 +79,7 @@ struct Chain {
   std::vector<Instruction*> instructions;
   unsigned length = 0;    // dependent operations on floats
   unsigned inputs = 0;    // values that it takes from memory and from other chains
-  bool is_wider = false;  // in between than its result: halves of vectors are side by side already
+  bool is_wider = false;  // than registers: parts of its vectors are side by side already
 
   bool is_long() const {
     return !is_wider && length >= std::max(kLong, kOperationsAnInput * inputs);
@@ -88,7 +88,7 @@ struct Chain {
 
 class Block {
  public:
-  Block(llvm::BasicBlock& block, llvm::AAResults& aliases, std::size_t registers)
+  Block(llvm::BasicBlock& block, llvm::AAResults& aliases, const VectorRegisters& registers)
       : block_(block), aliases_(aliases), layout_(block.getDataLayout()), registers_(registers) {}
 
   void run() {
@@ -107,7 +107,7 @@ class Block {
   llvm::BasicBlock& block_;
   llvm::AAResults& aliases_;
   const llvm::DataLayout& layout_;
-  const std::size_t registers_;
+  const VectorRegisters registers_;
   std::vector<Chain> chains_;
   llvm::DenseMap<const Instruction*, unsigned> depth_;  // of dependent operations on floats
   llvm::DenseMap<const Instruction*, Group> group_;
@@ -130,8 +130,7 @@ class Block {
         chain.length = depth_.lookup(value);
       chain.inputs = inputs_of(chain);
       chain.is_wider = std::ranges::any_of(chain.instructions, [&](const Instruction* each) {
-        return each->getType()->getPrimitiveSizeInBits() >
-               result->getType()->getPrimitiveSizeInBits();
+        return each->getType()->getPrimitiveSizeInBits().getKnownMinValue() > registers_.bits;
       });
       chains_.push_back(std::move(chain));
     }
@@ -202,8 +201,8 @@ class Block {
             other != nullptr && other->getType()->isVectorTy() &&
             (other->getParent() != &block_ || llvm::isa<llvm::PHINode>(other)))
           held.insert(other);
-    return held.size() >= registers_ ? 1
-                                     : llvm::divideCeil(registers_ - held.size(), kRegistersAChain);
+    if (held.size() >= registers_.count) return 1;
+    return llvm::divideCeil(registers_.count - held.size(), kRegistersAChain);
   }
 
   // Long chains that follow one another.
@@ -277,7 +276,8 @@ class Block {
 
 }  // namespace
 
-void interleave_chains(llvm::Function& function, llvm::AAResults& aliases, std::size_t registers) {
+void interleave_chains(llvm::Function& function, llvm::AAResults& aliases,
+                       const VectorRegisters& registers) {
   for (llvm::BasicBlock& block : function) Block(block, aliases, registers).run();
 }
 

@@ -16,7 +16,13 @@
 
 namespace polyte::codegen {
 
+// Of a CPU; on a GPU there are none.
+struct VectorRegisters {
+  std::size_t count = 0, bits = 0;
+};
+
 // As many side by side as have their values in the registers for vectors.
-void interleave_chains(llvm::Function& function, llvm::AAResults& aliases, std::size_t registers);
+void interleave_chains(llvm::Function& function, llvm::AAResults& aliases,
+                       const VectorRegisters& registers);
 
 }  // namespace polyte::codegen

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/affine_system.h"
+#include "schedule/cost/step_cost.h"
 #include "schedule/cost/traffic.h"
 #include "support/is_among.h"
 
@@ -16,29 +17,6 @@ constexpr double kTileVectors = 2, kTileRows = 6;  // of a register tile
 constexpr double kNestCycles = 200;                // to begin another nest
 constexpr double kLanesOfOpenSize = 64;            // taken for a size that is open
 constexpr double kClearly = 2;  // times what it costs, that it saves: a tile hides some of it
-// Vector instructions for one operation. Many cores have units for additions beside those that
-// multiply and add, where a tile's sums leave room.
-constexpr double kDivision = 5, kFunction = 12, kAddition = 0.5;
-
-double instructions(const ir::Expr& e) {
-  double all = 0;
-  ir::for_each_node(e, [&](const ir::ExprNode& node) {
-    if (std::holds_alternative<ir::Load>(node.op) || std::holds_alternative<ir::Literal>(node.op) ||
-        std::holds_alternative<ir::IndexValue>(node.op))
-      return;
-    const auto* binary = std::get_if<ir::Binary>(&node.op);
-    const auto* unary = std::get_if<ir::Unary>(&node.op);
-    const bool divides =
-        binary && (binary->op == ir::BinaryOp::Div || binary->op == ir::BinaryOp::Mod);
-    const bool is_function =
-        (binary && binary->op == ir::BinaryOp::Pow) ||
-        (unary && unary->op != ir::UnaryOp::Neg && unary->op != ir::UnaryOp::Abs);
-    const bool adds =
-        binary && (binary->op == ir::BinaryOp::Add || binary->op == ir::BinaryOp::Sub);
-    all += is_function ? kFunction : divides ? kDivision : adds ? kAddition : 1;
-  });
-  return all;
-}
 
 // Whether e reads inputs and constants alone, with at most one iterator in each subscript: it then
 // has at most as many values as its operands have elements.

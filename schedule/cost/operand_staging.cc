@@ -96,6 +96,15 @@ std::string panel_site(const TiledReduction& r, const ir::Load& load) {
   return is_shared || loads_of(*r.program, load.buffer).size() > 1 ? "" : site;
 }
 
+// Whether the loop is the one that a copy stands in, or one around it: the copy has one value of
+// it.
+bool stands_outside(const TiledReduction& r, const std::string& loop, const std::string& site) {
+  const auto at = std::ranges::find(r.order, site, &PlannedLoop::name);
+  const auto end = at == r.order.end() ? at : std::next(at);
+  return std::any_of(r.order.begin(), end,
+                     [&](const PlannedLoop& l) { return l.iterator == loop; });
+}
+
 struct Panels {
   std::vector<std::string> dimensions;
   std::vector<LayoutIndex> layout;
@@ -350,6 +359,7 @@ std::optional<PlannedStage> packed_copy(const TiledReduction& r, const ir::Load&
     stage.square_loop = square_loop(*r.program, *r.update, *r.machine, *along, side.loop);
     if (const std::string site = panel_site(r, *along); !site.empty()) {
       stage.at = {r.update->name, site};
+      if (stands_outside(r, stage.square_loop, site)) stage.square_loop.clear();
       return stage;
     }
     stage.shared_loop = loop_of_copy(r, load.buffer, panels.loops);

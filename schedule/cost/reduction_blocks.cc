@@ -48,6 +48,8 @@ void ReductionBlocks::add(std::int64_t steps, std::vector<ReductionBlock>& all) 
 std::vector<ReductionBlock> ReductionBlocks::worth_pricing(const TileCandidate& candidate) const {
   const std::size_t none = nest_.loops.size();
   if (q_.main->reductions.empty() || candidate.at.lane == none || candidate.at.turned) return {};
+  // No template has blocks of one of several loops.
+  if (q_.form && q_.main->reductions.size() > 1) return {};
   // Sums leave the registers in vectors between blocks.
   if (nest_.accumulator.strides[candidate.at.lane] != 1) return {};
   if (ends_move(q_, nest_, candidate.at)) return {};
@@ -76,7 +78,8 @@ std::vector<ReductionBlock> ReductionBlocks::in_l1(const TileCandidate& candidat
   for (const NestAccess& access : nest_.all)
     if (access.each_step && access.moves_with(candidate.at.lane))
       bytes += access.footprint(points, true, machine_.l1.line_bytes);
-  const auto steps = static_cast<std::int64_t>(static_cast<double>(machine_.l1.bytes) / 2 / bytes);
+  const auto steps =
+      static_cast<std::int64_t>(static_cast<double>(machine_.l1.bytes) / 2 / std::max(1.0, bytes));
   std::vector<ReductionBlock> all;
   add(std::max<std::int64_t>(8, steps / 8 * 8), all);
   return all;

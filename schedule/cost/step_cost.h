@@ -23,6 +23,10 @@ struct TileLoopNumbers {
   int turned = 0;
 };
 
+// Vector instructions of a value, loads apart: an addition is half of one, as many cores have units
+// for these beside those that multiply and add.
+double instructions(const ir::Expr& e);
+
 class StepCost {
  public:
   StepCost(const NestAccesses& nest, const ir::Statement& main, const Machine& machine);

@@ -34,15 +34,15 @@ constexpr const char* kRows = R"(loops rows
 )";
 
 // The loads of x and the stores to y in the order of the code, as l and s.
-std::string accesses(const std::string& text, bool in_place = false) {
+std::string accesses(const std::string& text, bool in_place = false, const char* cpu = "znver4") {
   codegen::Kernel kernel{ir::parse_loop_program(text, "rows"), {}};
   if (in_place) kernel.in_place = {{1, 0}};
-  const std::string code = codegen::emit_llvm_ir({&kernel, 1}, codegen::target_for_cpu("znver4"));
+  const std::string code = codegen::emit_llvm_ir({&kernel, 1}, codegen::target_for_cpu(cpu));
   std::string order;
   for (std::size_t at = 0; at < code.size(); at = code.find('\n', at) + 1) {
     const std::string line = code.substr(at, code.find('\n', at) - at);
-    if (line.find("= load <16 x float>") != std::string::npos) order += 'l';
-    if (line.find("  store <16 x float>") != std::string::npos) order += 's';
+    if (line.find("= load <16 x ") != std::string::npos) order += 'l';
+    if (line.find("  store <16 x ") != std::string::npos) order += 's';
   }
   return order;
 }
@@ -72,6 +72,19 @@ TEST_CASE(
   CHECK(accesses(with_chains(overlap), true) == "lsls");
   const std::string elsewhere = replaced(kRows, "x[32*i + 16; 16 by 1]", "x[16*i + 32; 16 by 1]");
   CHECK(accesses(with_chains(elsewhere), true) == "lsls");
+}
+
+TEST_CASE("a result in fewer bits goes side by side, vectors of two registers do not") {
+  const std::string text = R"(loops rows
+  in x: f32[64]
+  out y: f16[64]
+
+  for i in 0..2
+    y[32*i; 16 by 1] = cast_f16(after(x[32*i; 16 by 1]))
+    y[32*i + 16; 16 by 1] = cast_f16(after(x[32*i + 16; 16 by 1]))
+)";
+  CHECK(accesses(with_chains(text)) == "llss");
+  CHECK(accesses(with_chains(text), false, "haswell") == "lsls");
 }
 
 TEST_CASE("a value that a chain uses again and again is one that it holds") {

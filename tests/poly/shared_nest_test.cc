@@ -32,7 +32,7 @@ TEST_CASE("windows over an image: vectors along the rows of all sums, the sums i
 
 TEST_CASE("rows too short for vectors of a shared nest: sums in nests of their own have tiles") {
   const std::string script = script_of(kWindows, {{"M", 40}, {"N", 5}});
-  CHECK(has(script, "s] > [u.i] > <x.i> > p.update }"));
+  CHECK(has(script, "> p.init; r > [s] > [u.i] > <x.i> > p.update }"));
   CHECK(has(script, "stage p at p.update:x.o in register"));
 }
 

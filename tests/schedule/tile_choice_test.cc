@@ -11,29 +11,10 @@
 #include "schedule/cost/streams.h"
 #include "schedule/cost/tile_candidates.h"
 #include "schedule/cost/traffic.h"
-#include "tests/schedule/schedule_testing.h"
+#include "tests/schedule/chosen_tile.h"
 
 using namespace polyte;
-
-namespace {
-
-schedule::TileChoice choice_of(const std::string& text, std::size_t update,
-                               const std::map<std::string, std::int64_t>& extents,
-                               const Machine& machine = schedule::wide_machine()) {
-  const auto program = schedule::bound_program(text, {});
-  const ir::Statement& main = program->statements[update];
-  schedule::TileQuestion question{.program = program.get(), .main = &main};
-  for (const ir::Statement& s : program->statements)
-    if (s.name != main.name) question.others.push_back(&s);
-  for (const std::string& it : main.iterators) {
-    const bool is_sum = std::ranges::find(main.reductions, it) != main.reductions.end();
-    question.loops.push_back({it, extents.at(it), is_sum});
-    if (!is_sum) question.candidates.push_back(it);
-  }
-  return schedule::choose_tile(question, machine);
-}
-
-}  // namespace
+using schedule::choice_of;
 
 TEST_CASE(
     "tiles: channels are lanes where a row of pixels fills no vector, and weights wait in the "
@@ -470,23 +451,4 @@ program dense()
   CHECK(choice.tile.rows == 4);
   CHECK(choice.tile.vectors == 3);
   CHECK(choice.written_out.empty());
-}
-
-TEST_CASE("tiles: a sum over several loops in blocks of the outermost, the shortest written out") {
-  const std::map<std::string, std::int64_t> extents{{"b", 64}, {"h", 7}, {"q", 7}, {"o", 8},
-                                                    {"c", 64}, {"d", 8}, {"r", 3}, {"s", 3}};
-  const auto choice = choice_of(R"(
-program conv()
-  in    x: f32[64, 9, 9, 8]
-  const w: f32[64, 512, 3, 3, 8]
-  out   y: f32[64, 7, 7, 8]
-  y[b, h, q, o] = sum[c in 0..64, d, r, s] x[c, h + r, q + s, d] * w[b, 8*c + d, r, s, o]
-)",
-                                1, extents, schedule::narrow_machine());
-  CHECK(choice.lane == "o");
-  CHECK(choice.tile.rows == 3);  // blocks of channels inside: each pixel is loaded once
-  CHECK(choice.tile.outer_rows == 4);
-  CHECK(choice.block == "c");
-  CHECK(choice.order.at(1) == schedule::PlannedLoop{"c.o", "c"});
-  CHECK(choice.written_out == std::set<std::string>{"s"});
 }

@@ -1,0 +1,57 @@
+// The steps of sums over several loops: blocks of the outermost, the shortest written out.
+#include "schedule/cost/short_steps.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "tests/schedule/chosen_tile.h"
+
+using namespace polyte;
+using schedule::choice_of;
+
+TEST_CASE("a sum over several loops in blocks of the outermost, the shortest written out") {
+  const std::map<std::string, std::int64_t> extents{{"b", 64}, {"h", 7}, {"q", 7}, {"o", 8},
+                                                    {"c", 64}, {"d", 8}, {"r", 3}, {"s", 3}};
+  const auto choice = choice_of(R"(
+program conv()
+  in    x: f32[64, 9, 9, 8]
+  const w: f32[64, 512, 3, 3, 8]
+  out   y: f32[64, 7, 7, 8]
+  y[b, h, q, o] = sum[c in 0..64, d, r, s] x[c, h + r, q + s, d] * w[b, 8*c + d, r, s, o]
+)",
+                                1, extents, schedule::narrow_machine());
+  CHECK(choice.lane == "o");
+  CHECK(choice.tile.rows == 3);  // blocks of channels inside: each pixel is loaded once
+  CHECK(choice.tile.outer_rows == 4);
+  CHECK(choice.block == "c");
+  CHECK(choice.order.at(1) == schedule::PlannedLoop{"c.o", "c"});
+  CHECK(choice.written_out == std::set<std::string>{"s"});
+}
+
+TEST_CASE("no blocks where nothing that the steps read moves with the lanes") {
+  const auto choice =
+      choice_of(R"(
+program sums()
+  in  A: f32[64, 32, 8]
+  out C: f32[64, 40]
+  C[m, n] = sum[k, l] A[m, k, l]   for m in 0..64, n in 0..40, k in 0..32, l in 0..8
+)",
+                1, {{"m", 64}, {"n", 40}, {"k", 32}, {"l", 8}}, schedule::narrow_machine());
+  CHECK(choice.block.empty());
+}
+
+TEST_CASE("steps of few instructions are written out, those of many stay a loop") {
+  const auto written_out = [](const std::string& value) {
+    return choice_of(
+               "program sums()\n  in  A: f32[64, 8, 40]\n  out C: f32[64, 40]\n"
+               "  C[m, n] = sum[k] " +
+                   value + "\n",
+               1, {{"m", 64}, {"n", 40}, {"k", 8}}, schedule::narrow_machine())
+        .written_out;
+  };
+  CHECK(written_out("A[m, k, n]") == std::set<std::string>{"k"});
+  CHECK(written_out("exp(A[m, k, n] * 2)").empty());
+}
