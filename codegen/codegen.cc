@@ -33,6 +33,10 @@ namespace polyte::codegen {
 
 namespace {
 
+// Vector registers for what a chain of operations multiplies by and adds, where an instruction
+// takes no element of memory for all lanes.
+constexpr int kConstantRegisters = 3;
+
 // One module with everything that belongs to it; the context outlives the module.
 class Job {
  public:
@@ -173,7 +177,8 @@ class Job {
   }
 
   static VectorRegisters registers_of(const Machine& machine) {
-    return {static_cast<std::size_t>(machine.vector_registers),
+    const int of_constants = machine.has("avx512f") ? 0 : kConstantRegisters;
+    return {static_cast<std::size_t>(std::max(1, machine.vector_registers - of_constants)),
             static_cast<std::size_t>(machine.vector_bits)};
   }
 

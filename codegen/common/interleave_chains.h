@@ -16,7 +16,7 @@
 
 namespace polyte::codegen {
 
-// Of a CPU; on a GPU there are none.
+// Those of a CPU that are left for values; on a GPU there are none.
 struct VectorRegisters {
   std::size_t count = 0, bits = 0;
 };

@@ -22,7 +22,7 @@ Value* VectorMath::emit(UnaryOp op, Value* x) {
     case UnaryOp::Cos:
       return sine(x, true);
     case UnaryOp::Exp:
-      return exp(x);
+      return exp(x, Arguments::Any);
     case UnaryOp::Log:
       return log(x);
     case UnaryOp::Tanh:
@@ -68,9 +68,8 @@ Value* VectorMath::at_least(Value* x, double limit) {
   return b_.CreateSelect(b_.CreateFCmpOLT(x, constant(limit)), constant(limit), x);
 }
 
-// By its bits: a zero fraction and the biased exponent.
-Value* VectorMath::power_of_two(Value* exponent) {
-  Value* biased = b_.CreateAdd(exponent, bits(wide_ ? 1023 : 127));
+// By its bits: a zero fraction and, in the low bits of `biased`, the biased exponent.
+Value* VectorMath::power_of_two(Value* biased) {
   return b_.CreateBitCast(b_.CreateShl(biased, wide_ ? 52 : 23), type_);
 }
 
@@ -82,31 +81,37 @@ Value* VectorMath::power_of_two(Value* exponent) {
 //
 // n is rounded by adding 1.5 * 2^p, which leaves it in the low bits as an integer: no conversion,
 // NaN included. 2^n is applied in two halves: each is normal, so overflow and subnormal results
-// round once. A target may have an instruction for just that, which takes any n, infinities and NaN
+// round once. Twice the bias of an exponent is added to n from the start: its halves have theirs,
+// and what the bits hold above them is shifted out. The first half goes into the last sum, whose
+// bits stay the same but for the exponent. Where exp(x) is known to be normal, 2^n is one factor,
+// and nothing limits x. A target may have an instruction for just that, which takes any n, infinities and NaN
 // included: then r alone has to stay in its range, instead of x, by one instruction more.
 
-Value* VectorMath::exp(Value* x) {
+Value* VectorMath::exp(Value* x, Arguments which) {
   // ln 2 in two parts, the first short enough that n times it is exact (|n| < 2^8 and 2^11).
   const double high = wide_ ? 0x1.62e42feep-1 : 0x1.62e4p-1;
   const double low = wide_ ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cp-20;
-  const bool any_exponent = a_.target().has_within(type_);
-  if (!any_exponent) x = at_least(at_most(x, wide_ ? 710 : 89), wide_ ? -746 : -105);
-  Value* magic = constant(wide_ ? 0x1.8p52 : 0x1.8p23);
+  const bool is_normal = which == Arguments::Normal;
+  const bool any_exponent = !is_normal && a_.target().has_within(type_);
+  if (which == Arguments::Any && !any_exponent) x = at_most(x, wide_ ? 710 : 89);
+  if (!is_normal && !any_exponent) x = at_least(x, wide_ ? -746 : -105);
+  const double bias = wide_ ? 1023 : 127, whole = wide_ ? 0x1.8p52 : 0x1.8p23;
+  Value* magic = constant(whole + (is_normal ? bias : 2 * bias));
   Value* shifted = a_.mul_add(x, constant(1.4426950408889634), magic);
   Value* n = b_.CreateFSub(shifted, magic);
   Value* r = a_.mul_add(n, constant(-high), x);
   r = a_.mul_add(n, constant(-low), r);
   if (any_exponent) r = a_.target().within(b_, r, llvm::cast<llvm::Constant>(constant(0.5)));
-  Value* value =
-      wide_ ? b_.CreateFAdd(a_.mul_add(b_.CreateFMul(r, r), polynomial(r, tables::kExpF64), r),
-                            constant(1))
-            : a_.mul_add(polynomial(r, tables::kExpF32), r, constant(1));
+  Value* p = wide_ ? polynomial(r, tables::kExpF64) : polynomial(r, tables::kExpF32);
+  Value* tail = wide_ ? a_.mul_add(b_.CreateFMul(r, r), p, r) : p;
+  Value* value = wide_ ? b_.CreateFAdd(tail, constant(1)) : a_.mul_add(tail, r, constant(1));
   if (Value* scaled = a_.target().times_power_of_two(b_, value, n)) return scaled;
-  Value* exponent =
-      b_.CreateSub(b_.CreateBitCast(shifted, bits_type_), b_.CreateBitCast(magic, bits_type_));
-  Value* half = b_.CreateAShr(exponent, 1);
-  value = b_.CreateFMul(value, power_of_two(half));
-  return b_.CreateFMul(value, power_of_two(b_.CreateSub(exponent, half)));
+  Value* exponents = b_.CreateBitCast(shifted, bits_type_);
+  Value* half = is_normal ? exponents : b_.CreateLShr(exponents, 1);
+  Value* first = power_of_two(half);
+  value = a_.mul_add(tail, wide_ ? first : b_.CreateFMul(r, first), first);
+  if (is_normal) return value;
+  return b_.CreateFMul(value, power_of_two(b_.CreateSub(exponents, half)));
 }
 
 // ---- log: x = 2^n m, m in [sqrt 1/2, sqrt 2)
@@ -168,7 +173,9 @@ Value* VectorMath::tanh(Value* x) {
   Value* tail =
       b_.CreateFMul(z, wide_ ? polynomial(z, tables::kTanhF64) : polynomial(z, tables::kTanhF32));
   Value* near = a_.mul_add(x, tail, x);
-  Value* grown = b_.CreateFAdd(exp(b_.CreateFAdd(t, t)), constant(1));
+  Value* far_enough = at_most(t, wide_ ? 20 : 10);
+  Value* grown =
+      b_.CreateFAdd(exp(b_.CreateFAdd(far_enough, far_enough), Arguments::Normal), constant(1));
   Value* far = b_.CreateFSub(constant(1), b_.CreateFDiv(constant(2), grown));
   Value* is_near = b_.CreateFCmpOLT(t, constant(wide_ ? 0.5625 : 0.625));
   return b_.CreateSelect(is_near, near, with_sign_of(far, x));
@@ -188,17 +195,21 @@ Value* VectorMath::erf(Value* x) {
 
 // erfc(t) for t from 1 (f32: 0.9375) to where it no longer counts
 Value* VectorMath::erf_tail(Value* t) {
-  if (!wide_) return exp(b_.CreateFNeg(b_.CreateFMul(t, polynomial(t, tables::kErfTailF32))));
+  if (!wide_)
+    return exp(b_.CreateFNeg(b_.CreateFMul(t, polynomial(t, tables::kErfTailF32))),
+               Arguments::Normal);
   Value* root = constant(2.449489742783178);
   Value* u = b_.CreateFDiv(b_.CreateFSub(t, root), b_.CreateFAdd(t, root));
-  return b_.CreateFMul(exp(b_.CreateFNeg(b_.CreateFMul(t, t))), polynomial(u, tables::kErfTailF64));
+  Value* falling = exp(b_.CreateFNeg(b_.CreateFMul(t, t)), Arguments::Normal);
+  return b_.CreateFMul(falling, polynomial(u, tables::kErfTailF64));
 }
 
 // ---- sigmoid: e = exp(-|x|) never overflows; 1 / (1 + e), or e / (1 + e) below 0
 
 Value* VectorMath::sigmoid(Value* x) {
-  Value* e = exp(b_.CreateFNeg(magnitude(x)));
-  Value* above = b_.CreateSelect(b_.CreateFCmpOLT(x, constant(0)), e, constant(1));
+  Value* e = exp(b_.CreateFNeg(magnitude(x)), Arguments::UpToZero);
+  Value* is_negative = b_.CreateICmpSLT(b_.CreateBitCast(x, bits_type_), bits(0));
+  Value* above = b_.CreateSelect(is_negative, e, constant(1));
   return b_.CreateFDiv(above, b_.CreateFAdd(e, constant(1)));
 }
 
@@ -301,7 +312,9 @@ Value* VectorMath::power(Value* base, Value* exponent) {
   set_type(narrow->getWithNewType(b_.getDoubleTy()));
   Value *x = b_.CreateFPExt(base, type_), *y = b_.CreateFPExt(exponent, type_);
   Value* t = magnitude(x);
-  Value* result = exp(b_.CreateFMul(y, log(t)));
+  // What is beyond f32 on either side stays so.
+  Value* grows = at_least(at_most(b_.CreateFMul(y, log(t)), 128), -128);
+  Value* result = exp(grows, Arguments::Normal);
   result = b_.CreateSelect(b_.CreateFCmpOEQ(t, constant(1)),
                            b_.CreateSelect(b_.CreateFCmpUNO(y, y), y, constant(1)), result);
   // Above 2^51 every f32 is whole, and even.

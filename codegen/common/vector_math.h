@@ -6,6 +6,7 @@
 // Internal: includes LLVM headers.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "codegen/common/arithmetic.h"
@@ -33,8 +34,10 @@ class VectorMath {
   Value* with_sign_of(Value* magnitude, Value* x);
   Value* at_most(Value* x, double limit);   // NaN stays NaN
   Value* at_least(Value* x, double limit);  // NaN stays NaN
-  Value* power_of_two(Value* exponent);     // 2^exponent, a normal number
-  Value* exp(Value* x);
+  Value* power_of_two(Value* biased);       // a normal number
+  // What is known of x where it is a number; Normal: that exp(x) is a normal one.
+  enum class Arguments : std::uint8_t { Any, UpToZero, Normal };
+  Value* exp(Value* x, Arguments which);
   Value* log(Value* x);
   Value* log_of_normal(Value* mantissa, Value* exponent);
   Value* tanh(Value* x);

@@ -21,6 +21,7 @@ constexpr double kTurnedStep = 3, kLaneStep = 1;
 constexpr double kAloneShare = 1.5;
 constexpr double kRowL2Rate = 24, kRowL3Rate = 8;
 constexpr std::int64_t kMostRows = 16;
+constexpr int kFunctionRegisters = 4;  // that a function of a vector takes meanwhile
 // Vectors of a row that runs with others: whole lines of memory.
 constexpr int kFewestTogether = 2;
 constexpr std::int64_t kSpareRegisters = 4;  // beside the chains of rows together
@@ -100,6 +101,8 @@ class RowSizer {
       pass.together = rows_together(pass, chain_.block);
       if (pass.keeps_rows) continue;
       int wanted = pass.sums.empty() ? kPointwiseVectors : vectors_of_sums(pass, pass.together);
+      if (has_functions(pass.body))
+        wanted = std::min(wanted, machine_.vector_registers / kFunctionRegisters);
       if (pass.together > 1) wanted = std::max(kFewestTogether, wanted);
       pass.vectors = 1;
       while (pass.vectors < wanted && 2 * pass.vectors <= vectors_of_row(pass)) pass.vectors *= 2;

@@ -173,6 +173,21 @@ TEST_CASE("rows: the next rows come ahead where all together is more than the se
   CHECK_FALSE(has(lines({{"M", 64}, {"N", 200}}), "prefetch"));
 }
 
+TEST_CASE("rows: functions of as many vectors side by side as have registers") {
+  std::string text = kChain;
+  text.replace(text.find("(top[i] - x[i, j]) * g[j]"), 25, "exp(top[i] - x[i, j])");
+  const auto program = schedule::bound_program(text, {{"M", 64}, {"N", 2000}});
+  const auto lines = [&](const Machine& machine) {
+    const auto script = schedule::make_template(*program, machine);
+    REQUIRE(script);
+    return schedule::print(*script);
+  };
+  Machine wide = schedule::wide_machine();
+  wide.fma_per_cycle = 2;
+  CHECK(has(lines(wide), "split e: j.o by 8"));
+  CHECK(has(lines(schedule::narrow_machine()), "split e: j.o by 4"));
+}
+
 TEST_CASE("rows: a contract that keeps the order has no sums in parts, maxima still are") {
   const std::string script = checked(kChain, {{"M", 21}, {"N", 200}}, {.keep_order = true});
   CHECK(has(script, "exact"));
