@@ -84,8 +84,9 @@ Value* VectorMath::power_of_two(Value* biased) {
 // round once. Twice the bias of an exponent is added to n from the start: its halves have theirs,
 // and what the bits hold above them is shifted out. The first half goes into the last sum, whose
 // bits stay the same but for the exponent. Where exp(x) is known to be normal, 2^n is one factor,
-// and nothing limits x. A target may have an instruction for just that, which takes any n, infinities and NaN
-// included: then r alone has to stay in its range, instead of x, by one instruction more.
+// and nothing limits x. A target may have an instruction for just that, which takes any n,
+// infinities and NaN included: then r alone has to stay in its range, instead of x, by one
+// instruction more.
 
 Value* VectorMath::exp(Value* x, Arguments which) {
   // ln 2 in two parts, the first short enough that n times it is exact (|n| < 2^8 and 2^11).

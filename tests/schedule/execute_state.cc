@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
+#include <set>
+#include <unordered_map>
 
 #include "ir/arithmetic.h"
 #include "schedule/script/reuse.h"
@@ -20,15 +23,33 @@ struct StatementRun {
   ir::Values iterators;
 };
 
+struct BufferFacts {
+  std::string name;
+  LoopId scope = kKernel;
+  Point shape;
+  bool is_register = false;
+};
+
 struct CellName {
-  std::string buffer;
+  std::size_t buffer = 0;  // its number
   std::int64_t scope = 0;  // iteration of the scope loop; 0: the whole kernel
   Point index;
-  auto operator<=>(const CellName&) const = default;
+  bool operator==(const CellName&) const = default;
 };
+struct CellHash {
+  std::size_t operator()(const CellName& name) const {
+    auto hash = static_cast<std::uint64_t>(name.scope) * 31 + name.buffer;
+    for (const std::int64_t i : name.index)
+      hash = (hash ^ static_cast<std::uint64_t>(i)) * 0x9e3779b97f4a7c15U;
+    return hash ^ (hash >> 31U);
+  }
+};
+
+using CellNumber = std::size_t;
 struct Cell {
   Scalar value;
   bool defined = false;
+  std::optional<std::int64_t> owner;  // of a register: the thread that wrote it first
 };
 
 // Accesses of the iterations of one parallel or vector loop.
@@ -40,15 +61,8 @@ struct RaceLog {
     bool written = false;
     const ScheduledStatement* atomic = nullptr;  // all of them its updates of this cell
   };
-  std::map<CellName, Touch> touched;
+  std::unordered_map<CellNumber, Touch> touched;
 };
-
-std::string text_of(const CellName& cell) {
-  std::string text = cell.buffer + "[";
-  for (std::size_t i = 0; i < cell.index.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(cell.index[i]);
-  return text + "]";
-}
 
 class Executor {
  public:
@@ -68,12 +82,15 @@ class Executor {
 
  private:
   const State& state_;
-  std::map<CellName, Cell> cells_;
+  std::vector<BufferFacts> buffers_;
+  std::unordered_map<std::string, std::size_t> buffer_numbers_;
+  std::vector<Cell> cells_;
+  std::vector<const CellName*> names_;  // of the cells
+  std::unordered_map<CellName, CellNumber, CellHash> cell_numbers_;
   std::map<LoopId, std::int64_t> scopes_;  // number of the running iteration
   std::int64_t iterations_ = 0;
   std::vector<RaceLog*> logs_;
-  std::int64_t thread_ = 0;                  // of the block
-  std::map<CellName, std::int64_t> owners_;  // of registers: the thread that wrote one first
+  std::int64_t thread_ = 0;  // of the block
   std::vector<std::string> problems_;
 
   void report(const std::string& problem) {
@@ -81,6 +98,37 @@ class Executor {
   }
 
   // --- buffers ---
+
+  std::size_t buffer_number(const std::string& name) {
+    const auto [at, is_new] = buffer_numbers_.emplace(name, buffers_.size());
+    if (!is_new) return at->second;
+    BufferFacts facts{name, kKernel, {}, false};
+    for (const StagedBuffer& staged : state_.staged) {
+      if (staged.name != name) continue;
+      facts.scope = staged.scope_loop;
+      facts.is_register = staged.memory == Memory::Register;
+    }
+    for (const ir::Affine& extent : state_.shape_of(name)) facts.shape.push_back(extent.constant());
+    buffers_.push_back(std::move(facts));
+    return at->second;
+  }
+
+  CellNumber number_of(CellName name) {
+    const auto [at, is_new] = cell_numbers_.emplace(std::move(name), cells_.size());
+    if (is_new) {
+      cells_.emplace_back();
+      names_.push_back(&at->first);
+    }
+    return at->second;
+  }
+
+  std::string text_of(CellNumber cell) const {
+    std::string text = buffers_[names_[cell]->buffer].name + "[";
+    const Point& index = names_[cell]->index;
+    for (std::size_t i = 0; i < index.size(); ++i)
+      text += (i ? ", " : "") + std::to_string(index[i]);
+    return text + "]";
+  }
 
   static std::int64_t count(const Point& shape) { return checked_product(shape); }
 
@@ -95,18 +143,21 @@ class Executor {
 
   void import(const ir::Contents& contents, const std::string& name) {
     const auto size = static_cast<std::size_t>(size_in_bytes(contents.dtype));
-    for (std::int64_t i = 0; i < count(contents.shape); ++i)
-      cells_[{name, 0, index_at(contents.shape, i)}] = {
-          ir::arithmetic::load(contents.dtype,
-                               contents.bytes.data() + static_cast<std::size_t>(i) * size),
-          true};
+    const std::size_t buffer = buffer_number(name);
+    for (std::int64_t i = 0; i < count(contents.shape); ++i) {
+      Cell& cell = cells_[number_of({buffer, 0, index_at(contents.shape, i)})];
+      cell.value = ir::arithmetic::load(contents.dtype,
+                                        contents.bytes.data() + static_cast<std::size_t>(i) * size);
+      cell.defined = true;
+    }
   }
 
   void export_to(ir::Environment& buffers, const ir::Buffer& buffer) {
     ir::Contents contents = ir::make_contents(buffer.dtype, ir::constant_shape(buffer));
     const auto size = static_cast<std::size_t>(size_in_bytes(buffer.dtype));
+    const std::size_t number = buffer_number(buffer.name);
     for (std::int64_t i = 0; i < count(contents.shape); ++i) {
-      const Cell& cell = cells_[{buffer.name, 0, index_at(contents.shape, i)}];
+      const Cell& cell = cells_[number_of({number, 0, index_at(contents.shape, i)})];
       if (cell.defined)
         ir::arithmetic::store(
             buffer.dtype, contents.bytes.data() + static_cast<std::size_t>(i) * size, cell.value);
@@ -147,21 +198,34 @@ class Executor {
   void enumerate_from(const ScheduledStatement& s, std::size_t depth, const ir::Ranges& ranges,
                       StatementRun& instance, std::vector<StatementRun>& into) {
     if (depth == s.body.iterators.size()) {
-      const bool inside =
-          std::all_of(s.body.domain.begin(), s.body.domain.end(),
-                      [&](const ir::Constraint& c) { return ir::holds(c, instance.iterators); });
-      if (inside) into.push_back(instance);
+      const bool is_point = !s.body.iterators.empty() ||
+                            std::ranges::all_of(s.body.domain, [&](const ir::Constraint& c) {
+                              return ir::holds(c, instance.iterators);
+                            });
+      if (is_point) into.push_back(instance);
       return;
     }
-    const auto range = ranges.find(s.body.iterators[depth]);
+    const std::string& iterator = s.body.iterators[depth];
+    const auto range = ranges.find(iterator);
     if (range == ranges.end() || !range->second.min || !range->second.max) {
-      report(s.body.name + ": iterator " + s.body.iterators[depth] + " has no bounds");
+      report(s.body.name + ": iterator " + iterator + " has no bounds");
       return;
     }
-    for (std::int64_t v = *range->second.min; v <= *range->second.max; ++v) {
-      instance.iterators[s.body.iterators[depth]] = v;
-      enumerate_from(s, depth + 1, ranges, instance, into);
-    }
+    // Those that are settled with this iterator: no later one is in them.
+    std::vector<const ir::Constraint*> settled;
+    const auto last_used = [&](const ir::Constraint& c) {
+      std::size_t last = 0;
+      for (std::size_t i = 1; i < s.body.iterators.size(); ++i)
+        if (c.expr.uses(s.body.iterators[i])) last = i;
+      return last;
+    };
+    for (const ir::Constraint& c : s.body.domain)
+      if (last_used(c) == depth) settled.push_back(&c);
+    std::int64_t& value = instance.iterators[iterator];
+    for (value = *range->second.min; value <= *range->second.max; ++value)
+      if (std::ranges::all_of(
+              settled, [&](const ir::Constraint* c) { return ir::holds(*c, instance.iterators); }))
+        enumerate_from(s, depth + 1, ranges, instance, into);
   }
 
   // --- the tree ---
@@ -214,43 +278,39 @@ class Executor {
 
   // --- one instance ---
 
-  CellName cell_of(const std::string& buffer, const std::vector<ir::Index>& indices,
-                   const StatementRun& instance) {
-    CellName name{buffer, 0, {}};
-    for (const StagedBuffer& staged : state_.staged)
-      if (staged.name == buffer && staged.scope_loop != kKernel)
-        name.scope = scopes_[staged.scope_loop];
-    const std::vector<ir::Affine> shape = state_.shape_of(buffer);
+  CellNumber cell_of(const std::string& buffer, const std::vector<ir::Index>& indices,
+                     const StatementRun& instance) {
+    const std::size_t number = buffer_number(buffer);
+    CellName name{number, 0, {}};
+    if (buffers_[number].scope != kKernel) name.scope = scopes_[buffers_[number].scope];
     for (std::size_t d = 0; d < indices.size(); ++d) {
       std::int64_t value = ir::evaluate(indices[d].affine, instance.iterators);
       if (indices[d].indirect) value += evaluate(indices[d].indirect, instance).integer;
-      if (value < 0 || value >= shape[d].constant())
+      if (value < 0 || value >= buffers_[number].shape[d])
         report(instance.statement->body.name + " touches " + buffer + " outside, index " +
                std::to_string(d) + " = " + std::to_string(value));
       name.index.push_back(value);
     }
-    return name;
+    return number_of(std::move(name));
   }
 
   // What the running instance updates at once, if its statement is atomic.
-  const CellName* updated_ = nullptr;
+  std::optional<CellNumber> updated_;
 
   // One thread writes it, those of its warp read it.
-  void check_owner(const CellName& cell, bool write, const StatementRun& instance) {
-    const bool is_register = std::ranges::any_of(state_.staged, [&](const StagedBuffer& staged) {
-      return staged.name == cell.buffer && staged.memory == Memory::Register;
-    });
-    if (!is_register) return;
-    const auto owner = write ? owners_.emplace(cell, thread_).first : owners_.find(cell);
+  void check_owner(CellNumber cell, bool write, const StatementRun& instance) {
+    if (!buffers_[names_[cell]->buffer].is_register) return;
+    std::optional<std::int64_t>& owner = cells_[cell].owner;
+    if (write && !owner) owner = thread_;
     const std::int64_t together = write ? 1 : ir::kLanes;
-    if (owner != owners_.end() && owner->second / together != thread_ / together)
+    if (owner && *owner / together != thread_ / together)
       report("thread " + std::to_string(thread_) + " touches " + text_of(cell) + " of thread " +
-             std::to_string(owners_.at(cell)) + " (" + instance.statement->body.name + ")");
+             std::to_string(*owner) + " (" + instance.statement->body.name + ")");
   }
 
-  void log_touch(const CellName& cell, bool write, const StatementRun& instance) {
+  void log_touch(CellNumber cell, bool write, const StatementRun& instance) {
     check_owner(cell, write, instance);
-    const bool is_update = updated_ && !(cell < *updated_) && !(*updated_ < cell);
+    const bool is_update = updated_ == cell;
     const ScheduledStatement* const atomic = is_update ? instance.statement : nullptr;
     for (RaceLog* log : logs_) {
       const auto [at, is_new] =
@@ -271,13 +331,14 @@ class Executor {
   Scalar read(const ir::Load& load, const StatementRun& instance) {
     for (const ir::Constraint& c : load.guard)
       if (!ir::holds(c, instance.iterators)) return evaluate(load.otherwise, instance);
-    const CellName name = cell_of(load.buffer, load.indices, instance);
-    log_touch(name, false, instance);
-    const Cell& cell = cells_[name];
+    const CellNumber number = cell_of(load.buffer, load.indices, instance);
+    log_touch(number, false, instance);
+    const Cell& cell = cells_[number];
     if (!cell.defined) {
       undefined_ = true;
       if (instance.statement->kind != StatementKind::Copy)
-        report(instance.statement->body.name + " reads " + text_of(name) + " before it is written");
+        report(instance.statement->body.name + " reads " + text_of(number) +
+               " before it is written");
     }
     return cell.value;
   }
@@ -317,19 +378,18 @@ class Executor {
     for (const ir::Access& write : body.writes)
       current.push_back(ir::make_load(state_.dtype_of(write.buffer), write.buffer, write.indices));
     undefined_ = false;
-    std::optional<CellName> updated;
     if (instance.statement->atomic)
-      updated = cell_of(body.writes[0].buffer, body.writes[0].indices, instance);
-    updated_ = updated ? &*updated : nullptr;
+      updated_ = cell_of(body.writes[0].buffer, body.writes[0].indices, instance);
     std::vector<Scalar> values;
     for (const ir::Expr& value : ir::combined_values(body, current))
       values.push_back(evaluate(value, instance));
     for (std::size_t i = 0; i < body.writes.size(); ++i) {
-      const CellName name = cell_of(body.writes[i].buffer, body.writes[i].indices, instance);
-      log_touch(name, true, instance);
-      cells_[name] = {values[i], !undefined_};
+      const CellNumber cell = cell_of(body.writes[i].buffer, body.writes[i].indices, instance);
+      log_touch(cell, true, instance);
+      cells_[cell].value = values[i];
+      cells_[cell].defined = !undefined_;
     }
-    updated_ = nullptr;
+    updated_.reset();
   }
 };
 
