@@ -196,7 +196,7 @@ class Comparison {
   const std::set<std::string>& padded_;
   const ir::Values& sizes_;
   Follower follower_;
-  std::set<int> seen_;                            // instances, by number
+  NumberSet seen_;                                // instances
   bool may_be_spare_ = false, is_spare_ = false;  // of the lane at hand
   std::set<std::string> not_followed_;            // statements whose lanes have no known instances
   std::map<TraceFault::Kind, std::size_t> counts_;
@@ -363,8 +363,9 @@ class Comparison {
 
   // Numbers of the reference's instances whose values reach an output, found backwards along what
   // was read. A schedule may leave out an instance whose value nobody uses.
-  std::set<int> needed() const {
-    std::set<int> result, looked_at;
+  std::vector<int> needed() const {
+    std::vector<int> result;
+    NumberSet looked_at;
     std::vector<int> open;  // sources
     for (const auto& [statement, instances] : reference_.instances) {
       for (const auto& [point, instance] : instances)
@@ -377,17 +378,18 @@ class Comparison {
     while (!open.empty()) {
       const int number = open.back();
       open.pop_back();
-      if (!looked_at.insert(number).second) continue;
+      if (!looked_at.insert(number)) continue;
       const Source& source = known()[number];
       if (source.kind == Source::Kind::Updates) {
         need(source.start);
         known().for_each_update(number, [&](int instance) { open.push_back(instance); });
       } else if (source.kind == Source::Kind::Instance && reference_.of_number.contains(number)) {
-        result.insert(number);
+        result.push_back(number);
         need(reference_.at(number).reads);
         for (const Sources& start : reference_.at(number).starts) need(start);
       }
     }
+    std::ranges::sort(result);
     return result;
   }
 

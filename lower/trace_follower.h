@@ -136,6 +136,26 @@ class Known {
   }
 };
 
+// Numbers of sources; they are dense.
+class NumberSet {
+ public:
+  // Whether it is new.
+  bool insert(int number) {
+    const auto at = static_cast<std::size_t>(number);
+    if (at >= is_in_.size()) is_in_.resize(std::max(at + 1, 2 * is_in_.size()));
+    const bool is_new = !is_in_[at];
+    is_in_[at] = true;
+    return is_new;
+  }
+  bool contains(int number) const {
+    const auto at = static_cast<std::size_t>(number);
+    return at < is_in_.size() && is_in_[at];
+  }
+
+ private:
+  std::vector<bool> is_in_;
+};
+
 inline void unite(Sources& into, const Sources& more) {
   if (more.size() == 1 && !into.empty()) {
     if (const auto at = std::ranges::lower_bound(into, more[0]); at == into.end() || *at != more[0])
