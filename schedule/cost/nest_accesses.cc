@@ -14,6 +14,21 @@ namespace {
 constexpr std::int64_t kWays = 8;
 constexpr std::int64_t kOpenExtent = 1 << 20;  // of a symbol
 
+// Of an access that the loop moves through divisions of its iterator alone.
+std::int64_t iterations_in_place(const std::vector<ir::Index>& indices, const std::string& loop) {
+  std::int64_t common = 0;
+  for (const ir::Index& index : indices) {
+    if (index.indirect) return 1;
+    for (const ir::Term& term : index.affine.terms()) {
+      if (!term.atom.div && term.atom.symbol == loop) return 1;
+      if (!term.atom.div || !term.atom.div->numerator.uses(loop)) continue;
+      if (term.atom.div->numerator != ir::Affine::symbol(loop)) return 1;
+      common = std::gcd(common, term.atom.div->denominator);
+    }
+  }
+  return std::max<std::int64_t>(1, common);
+}
+
 template <typename Access>
 NestAccess describe(const ir::Program& program, const Access& access,
                     const std::vector<PricedLoop>& loops) {
@@ -21,9 +36,11 @@ NestAccess describe(const ir::Program& program, const Access& access,
   NestAccess result;
   result.buffer = access.buffer;
   result.element_bytes = size_in_bytes(buffer.dtype);
-  for (const PricedLoop& loop : loops)
+  for (const PricedLoop& loop : loops) {
     result.strides.push_back(
         std::abs(ir::stride_of(program, access, loop.name).value_or(kUnknownStride)));
+    result.stays.push_back(iterations_in_place(access.indices, loop.name));
+  }
   for (std::size_t d = 0; d < access.indices.size(); ++d) {
     result.shape.push_back(buffer.shape[d].is_constant() ? buffer.shape[d].constant()
                                                          : kOpenExtent);

@@ -142,10 +142,10 @@ double StepCost::cycles(const TileLoopNumbers& at, const RegisterTile& tile) con
 
 double StepCost::copies(const NestAccess& access, const TileLoopNumbers& at,
                         const Rows& rows) const {
-  const auto moves = [&](std::size_t loop) {
-    return loop != nest_.loops.size() && access.moves_with(loop);
+  const auto of = [&](std::size_t loop, int size) {
+    return access.moves_with(loop) && access.stays[loop] % size != 0 ? size : 1.0;
   };
-  return (moves(at.row) ? rows.inner : 1.0) * (moves(at.outer_row) ? rows.outer : 1.0);
+  return of(at.row, rows.inner) * of(at.outer_row, rows.outer);
 }
 
 // The share of the loads of a vector that remains where one row reads what another row read some

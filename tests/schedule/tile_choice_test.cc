@@ -452,3 +452,19 @@ program dense()
   CHECK(choice.tile.vectors == 3);
   CHECK(choice.written_out.empty());
 }
+
+TEST_CASE("tiles: rows of one group share what its channels read") {
+  const std::map<std::string, std::int64_t> extents{{"o", 32}, {"h", 29}, {"q", 48},
+                                                    {"c", 16}, {"r", 5},  {"s", 5}};
+  const auto choice = choice_of(R"(
+program groups()
+  in    x: f32[2, 16, 33, 52]
+  const w: f32[32, 16, 5, 5]
+  out   y: f32[32, 29, 48]
+  y[o, h, q] = sum[c, r, s] x[o//16, c, h + r, q + s] * w[o, c, r, s]
+)",
+                                1, extents, schedule::narrow_machine());
+  CHECK(choice.lane == "q");
+  CHECK(choice.row == "o");
+  CHECK(16 % choice.tile.rows == 0);
+}
