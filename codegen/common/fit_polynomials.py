@@ -61,6 +61,18 @@ def exp_tail(r):  # exp(r) = 1 + r + r^2 * tail
     return mp.mpf(1) / 2 + r / 6 if abs(r) < mp.mpf(10) ** -12 else (mp.exp(r) - 1 - r) / r**2
 
 
+def erf_exponent(t):  # erf(t) = 1 - exp(-t * exponent)
+    if t < mp.mpf(10) ** -12:
+        return 2 / mp.sqrt(mp.pi) * (1 + t / mp.sqrt(mp.pi))
+    return -mp.log(mp.erfc(t)) / t
+
+
+def erf_exponent_weight(t):  # relative to erf
+    if t < mp.mpf(10) ** -12:
+        return mp.sqrt(mp.pi) / 2
+    return t * mp.erfc(t) / mp.erf(t)
+
+
 def log_tail(f):  # log(1 + f) = f - f^2 / 2 + f^3 * tail
     return (
         mp.mpf(1) / 3 - f / 4
@@ -125,6 +137,16 @@ FITS = [
         4,
     ),
     (
+        "kExpTailF32",
+        "exp(r) - 1 = r + r^2 P(r), |r| <= ln 2 / 2, relative",
+        32,
+        exp_tail,
+        lambda r: abs(r) / exp_slope(r),
+        -half_ln2,
+        half_ln2,
+        4,
+    ),
+    (
         "kExpF64",
         "exp(r) = 1 + r + r^2 P(r), |r| <= ln 2 / 2, for f64",
         64,
@@ -155,18 +177,8 @@ FITS = [
         6,
     ),
     (
-        "kTanhF32",
-        "tanh(x) = x + x z P(z), z = x^2, |x| < 0.625",
-        32,
-        tanh_tail,
-        lambda z: z,
-        mp.mpf("1e-4"),
-        mp.mpf("0.390625"),
-        4,
-    ),
-    (
         "kTanhF64",
-        "the same for f64, |x| < 0.5625",
+        "tanh(x) = x + x z P(z), z = x^2, |x| < 0.5625",
         64,
         tanh_tail,
         lambda z: z,
@@ -176,23 +188,13 @@ FITS = [
     ),
     (
         "kErfF32",
-        "erf(x) = x + x P(z), z = x^2, |x| < 0.9375",
+        "erf(t) = 1 - exp(-t P(t)), 0 <= t <= 4, relative",
         32,
-        erf_tail,
-        one,
+        erf_exponent,
+        erf_exponent_weight,
         0,
-        mp.mpf("0.87890625"),
-        5,
-    ),
-    (
-        "kErfTailF32",
-        "erf(t) = 1 - exp(-t P(t)), 0.9375 <= t <= 4",
-        32,
-        lambda t: -mp.log(mp.erfc(t)) / t,
-        lambda t: t * mp.erfc(t) / mp.erf(t),
-        mp.mpf("0.9375"),
         4,
-        6,
+        7,
     ),
     ("kErfF64", "erf(x) = x + x P(z), z = x^2, |x| < 1", 64, erf_tail, one, 0, 1, 11),
     (

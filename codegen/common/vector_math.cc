@@ -88,20 +88,24 @@ Value* VectorMath::power_of_two(Value* biased) {
 // infinities and NaN included: then r alone has to stay in its range, instead of x, by one
 // instruction more.
 
-Value* VectorMath::exp(Value* x, Arguments which) {
+VectorMath::Reduced VectorMath::reduce(Value* x, double bias) {
   // ln 2 in two parts, the first short enough that n times it is exact (|n| < 2^8 and 2^11).
   const double high = wide_ ? 0x1.62e42feep-1 : 0x1.62e4p-1;
   const double low = wide_ ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cp-20;
+  Value* magic = constant((wide_ ? 0x1.8p52 : 0x1.8p23) + bias);
+  Value* shifted = a_.mul_add(x, constant(1.4426950408889634), magic);
+  Value* n = b_.CreateFSub(shifted, magic);
+  Value* r = a_.mul_add(n, constant(-high), x);
+  return {shifted, n, a_.mul_add(n, constant(-low), r)};
+}
+
+Value* VectorMath::exp(Value* x, Arguments which) {
   const bool is_normal = which == Arguments::Normal;
   const bool any_exponent = !is_normal && a_.target().has_within(type_);
   if (which == Arguments::Any && !any_exponent) x = at_most(x, wide_ ? 710 : 89);
   if (!is_normal && !any_exponent) x = at_least(x, wide_ ? -746 : -105);
-  const double bias = wide_ ? 1023 : 127, whole = wide_ ? 0x1.8p52 : 0x1.8p23;
-  Value* magic = constant(whole + (is_normal ? bias : 2 * bias));
-  Value* shifted = a_.mul_add(x, constant(1.4426950408889634), magic);
-  Value* n = b_.CreateFSub(shifted, magic);
-  Value* r = a_.mul_add(n, constant(-high), x);
-  r = a_.mul_add(n, constant(-low), r);
+  const double bias = wide_ ? 1023 : 127;
+  auto [shifted, n, r] = reduce(x, is_normal ? bias : 2 * bias);
   if (any_exponent) r = a_.target().within(b_, r, llvm::cast<llvm::Constant>(constant(0.5)));
   Value* p = wide_ ? polynomial(r, tables::kExpF64) : polynomial(r, tables::kExpF32);
   Value* tail = wide_ ? a_.mul_add(b_.CreateFMul(r, r), p, r) : p;
@@ -166,39 +170,55 @@ Value* VectorMath::log_of_normal(Value* mantissa, Value* n) {
   return a_.mul_add(n, constant(high), b_.CreateFAdd(f, correction));
 }
 
-// ---- tanh: a polynomial near 0, else 1 - 2 / (exp(2 |x|) + 1)
+// ---- exp(x) - 1 for f32 where exp(x) is normal
+//
+// With s = 2^n, (r + r^2 P(r)) s + (s - 1): r s and s - 1 are exact, or beside the other of no
+// account. Near 0, where n is 0, the terms are r and r^2 P(r): nothing cancels.
+
+Value* VectorMath::exp_less_one(Value* x) {
+  const Reduced reduced = reduce(x, 127);
+  Value* s = power_of_two(b_.CreateBitCast(reduced.shifted, bits_type_));
+  Value* rs = b_.CreateFMul(reduced.r, s);
+  Value* first = b_.CreateFAdd(rs, b_.CreateFSub(s, constant(1)));
+  return a_.mul_add(polynomial(reduced.r, tables::kExpTailF32), b_.CreateFMul(rs, reduced.r),
+                    first);
+}
+
+// ---- tanh(t) = 1 - 2 / (exp(2 t) + 1). For f32 as g / (g + 2), g = exp(2 t) - 1, everywhere;
+// for f64 with a polynomial near 0
 
 Value* VectorMath::tanh(Value* x) {
   Value* t = magnitude(x);
-  Value* z = b_.CreateFMul(x, x);
-  Value* tail =
-      b_.CreateFMul(z, wide_ ? polynomial(z, tables::kTanhF64) : polynomial(z, tables::kTanhF32));
-  Value* near = a_.mul_add(x, tail, x);
   Value* far_enough = at_most(t, wide_ ? 20 : 10);
-  Value* grown =
-      b_.CreateFAdd(exp(b_.CreateFAdd(far_enough, far_enough), Arguments::Normal), constant(1));
+  Value* twice = b_.CreateFAdd(far_enough, far_enough);
+  if (!wide_) {
+    Value* g = exp_less_one(twice);
+    return with_sign_of(b_.CreateFDiv(g, b_.CreateFAdd(g, constant(2))), x);
+  }
+  Value* z = b_.CreateFMul(x, x);
+  Value* near = a_.mul_add(x, b_.CreateFMul(z, polynomial(z, tables::kTanhF64)), x);
+  Value* grown = b_.CreateFAdd(exp(twice, Arguments::Normal), constant(1));
   Value* far = b_.CreateFSub(constant(1), b_.CreateFDiv(constant(2), grown));
-  Value* is_near = b_.CreateFCmpOLT(t, constant(wide_ ? 0.5625 : 0.625));
-  return b_.CreateSelect(is_near, near, with_sign_of(far, x));
+  return b_.CreateSelect(b_.CreateFCmpOLT(t, constant(0.5625)), near, with_sign_of(far, x));
 }
 
-// ---- erf: a polynomial near 0, else 1 - erfc(|x|)
+// ---- erf(t) = 1 - exp(-t P(t)) for f32; for f64 a polynomial near 0, else 1 - erfc(|x|)
 
 Value* VectorMath::erf(Value* x) {
   Value* t = magnitude(x);
+  Value* limited = at_most(t, wide_ ? 6 : 4);
+  if (!wide_) {
+    Value* exponent = b_.CreateFMul(limited, polynomial(limited, tables::kErfF32));
+    return with_sign_of(exp_less_one(b_.CreateFNeg(exponent)), x);
+  }
   Value* z = b_.CreateFMul(x, x);
-  Value* tail = wide_ ? polynomial(z, tables::kErfF64) : polynomial(z, tables::kErfF32);
-  Value* near = a_.mul_add(x, tail, x);
-  Value* far = b_.CreateFSub(constant(1), erf_tail(at_most(t, wide_ ? 6 : 4)));
-  Value* is_near = b_.CreateFCmpOLT(t, constant(wide_ ? 1 : 0.9375));
-  return b_.CreateSelect(is_near, near, with_sign_of(far, x));
+  Value* near = a_.mul_add(x, polynomial(z, tables::kErfF64), x);
+  Value* far = b_.CreateFSub(constant(1), erf_tail(limited));
+  return b_.CreateSelect(b_.CreateFCmpOLT(t, constant(1)), near, with_sign_of(far, x));
 }
 
-// erfc(t) for t from 1 (f32: 0.9375) to where it no longer counts
+// erfc(t) of f64 for t from 1 to where it no longer counts
 Value* VectorMath::erf_tail(Value* t) {
-  if (!wide_)
-    return exp(b_.CreateFNeg(b_.CreateFMul(t, polynomial(t, tables::kErfTailF32))),
-               Arguments::Normal);
   Value* root = constant(2.449489742783178);
   Value* u = b_.CreateFDiv(b_.CreateFSub(t, root), b_.CreateFAdd(t, root));
   Value* falling = exp(b_.CreateFNeg(b_.CreateFMul(t, t)), Arguments::Normal);

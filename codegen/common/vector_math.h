@@ -38,6 +38,12 @@ class VectorMath {
   // What is known of x where it is a number; Normal: that exp(x) is a normal one.
   enum class Arguments : std::uint8_t { Any, UpToZero, Normal };
   Value* exp(Value* x, Arguments which);
+  // x = n ln 2 + r. `shifted` has n, and the bias with it, in its lowest bits.
+  struct Reduced {
+    Value *shifted, *n, *r;
+  };
+  Reduced reduce(Value* x, double bias);
+  Value* exp_less_one(Value* x);
   Value* log(Value* x);
   Value* log_of_normal(Value* mantissa, Value* exponent);
   Value* tanh(Value* x);

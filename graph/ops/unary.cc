@@ -29,6 +29,16 @@ Expr softplus(const Expr& x) {
   return add(max(x, number(x, 0)), unary(UnaryOp::Log, add(number(x, 1), tail)));
 }
 
+// x * tanh(log(1 + e)) with e = exp(x) (D. Misra, "Mish: A Self Regularized Non-Monotonic
+// Activation Function", 2019): the tanh is n / (n + 2), n = e * (e + 2). Long before 40 it rounds
+// to 1, and n is finite there.
+Expr mish(const Expr& x) {
+  const Expr most = number(x, 40);
+  const Expr e = unary(UnaryOp::Exp, choose(is_less(most, x), most, x));
+  const Expr n = mul(e, add(e, number(x, 2)));
+  return mul(x, binary(BinaryOp::Div, n, add(n, number(x, 2))));
+}
+
 // x where x > 0, else factor * (exp(x / scale) - 1)
 Expr exponential_unit(const Expr& x, double factor, double scale) {
   const Expr inner = scale == 1 ? x : binary(BinaryOp::Div, x, number(x, scale));
@@ -152,9 +162,7 @@ Expr applied(const Node& node, const Expr& x) {
     case OpKind::Softsign:
       return binary(BinaryOp::Div, x, add(number(x, 1), unary(UnaryOp::Abs, x)));
     case OpKind::Mish:
-      // x * tanh(softplus(x)) (D. Misra, "Mish: A Self Regularized Non-Monotonic Activation
-      // Function", 2019).
-      return mul(x, unary(UnaryOp::Tanh, softplus(x)));
+      return mish(x);
     case OpKind::Cast:
       return ir::make_cast(std::get<CastAttributes>(node.attributes).to, x);
     default:
