@@ -21,7 +21,9 @@ constexpr double kTurnedStep = 3, kLaneStep = 1;
 constexpr double kAloneShare = 1.5;
 constexpr double kRowL2Rate = 24, kRowL3Rate = 8;
 constexpr std::int64_t kMostRows = 16;
-constexpr int kFunctionRegisters = 4;  // that a function of a vector takes meanwhile
+// That a function of a vector takes meanwhile, as codegen/common/interleave_chains.h has them side
+// by side.
+constexpr int kFunctionRegisters = 4;
 // Vectors of a row that runs with others: whole lines of memory.
 constexpr int kFewestTogether = 2;
 constexpr std::int64_t kSpareRegisters = 4;  // beside the chains of rows together

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "schedule/cost/reduction_blocks.h"
 #include "tests/schedule/chosen_tile.h"
 
 using namespace polyte;
@@ -32,15 +33,24 @@ program conv()
 }
 
 TEST_CASE("no blocks where nothing that the steps read moves with the lanes") {
-  const auto choice =
-      choice_of(R"(
+  const auto program = schedule::bound_program(R"(
 program sums()
   in  A: f32[64, 32, 8]
   out C: f32[64, 40]
   C[m, n] = sum[k, l] A[m, k, l]   for m in 0..64, n in 0..40, k in 0..32, l in 0..8
 )",
-                1, {{"m", 64}, {"n", 40}, {"k", 32}, {"l", 8}}, schedule::narrow_machine());
-  CHECK(choice.block.empty());
+                                               {});
+  const Machine machine = schedule::narrow_machine();
+  const schedule::TileQuestion question{.program = program.get(), .main = &program->statements[1]};
+  const schedule::NestAccesses nest = schedule::nest_accesses(
+      *program, *question.main, {},
+      {{"m", 64, false}, {"n", 40, false}, {"k", 32, true}, {"l", 8, true}});
+  schedule::TileCandidate candidate;
+  candidate.at.lane = nest.loop_number("n");
+  candidate.at.row = nest.loop_number("m");
+  candidate.at.outer_row = nest.loops.size();
+  candidate.tile = {4, 2, 1};
+  CHECK(schedule::ReductionBlocks(question, nest, machine).in_l1(candidate).empty());
 }
 
 TEST_CASE("steps of few instructions are written out, those of many stay a loop") {
