@@ -3,16 +3,19 @@
 #include <algorithm>
 
 #include "ir/free_regions.h"
+#include "ir/relations.h"
 #include "ir/steady_divisions.h"
 #include "schedule/cost/kept_values.h"
 #include "schedule/cost/streaming.h"
 #include "schedule/script/copy_names.h"
 #include "schedule/script/own_script.h"
+#include "schedule/script/replay.h"
 #include "schedule/script/size_expr.h"
 #include "schedule/script/split_begins.h"
 #include "schedule/state/digits.h"
 #include "schedule/templates/expand_template.h"
 #include "schedule/templates/nests.h"
+#include "schedule/templates/region_step.h"
 #include "support/error.h"
 
 namespace polyte::schedule {
@@ -28,13 +31,41 @@ bool is_single(const State& reference, const StatementGroup& group) {
   return std::ranges::all_of(facts, [](const IteratorFacts& fact) { return fact.extent <= 1; });
 }
 
+// Notes and uses are those of the script that is taken in the end.
+class Noted {
+ public:
+  explicit Noted(const TemplateOptions& options)
+      : options_(options),
+        notes_(options.notes ? options.notes->size() : 0),
+        uses_(options.uses ? options.uses->size() : 0) {}
+
+  void forget() const {
+    if (options_.notes) options_.notes->resize(notes_);
+    if (options_.uses) options_.uses->resize(uses_);
+  }
+
+ private:
+  const TemplateOptions& options_;
+  std::size_t notes_, uses_;
+};
+
+// What the nests have written. Directives of a nest are behind those of the nests before it.
+struct ScriptSoFar {
+  const ir::Program* program;  // all of it, where a scheduler sees one step of it
+  bool takes_steps = true;     // of ordered regions
+  std::vector<Directive> directives = {};
+  std::vector<std::size_t> begins = {};  // of the nests' directives
+  std::set<std::string> reassociated = {}, reused = {};
+  bool has_steps = false;
+};
+
 // From the front of the Program to its end: which structure begins here, which template of it can
-// be filled, and so many groups are done. Directives of a nest are behind those of the nests
-// before it.
+// be filled, and so many groups are done.
 class TemplateScheduler {
  public:
-  TemplateScheduler(KernelSoFar& kernel, const TemplateOptions& options)
+  TemplateScheduler(KernelSoFar& kernel, ScriptSoFar& script, const TemplateOptions& options)
       : kernel_(kernel),
+        script_(script),
         options_(options),
         set_(options.templates ? *options.templates : own_templates()) {}
 
@@ -49,26 +80,20 @@ class TemplateScheduler {
       std::size_t here = take_attention(rest);
       const auto& rows = on_gpu() ? open_gpu_rows : open_rows;
       if (here == 0) here = take(rows(kernel_, rest, options_.keep_order), rest.front());
+      if (here == 0) here = take_steps(rest.front());
       if (here == 0) here = take_one(rest.front());
       taken += here;
       i += std::max<std::size_t>(here, 1);
     }
     if (taken == 0 && !groups.empty()) return Decline{reason_};
-    if (on_gpu()) return std::nullopt;
-    for (const std::string& result : streamed_results(kernel_.program, kernel_.machine, reused_))
-      directives_.push_back({StoreNonTemporal{result}, Provenance::TileModel});
     return std::nullopt;
   }
 
-  std::vector<Directive> directives() && { return std::move(directives_); }
-  const std::set<std::string>& reassociated() const { return reassociated_; }
-
  private:
   KernelSoFar& kernel_;
+  ScriptSoFar& script_;
   const TemplateOptions& options_;
   const TemplateSet& set_;
-  std::vector<Directive> directives_;
-  std::set<std::string> reassociated_, reused_;
   std::string reason_;  // why the last group was not taken
 
   bool on_gpu() const { return kernel_.machine.gpu.has_value(); }
@@ -108,6 +133,33 @@ class TemplateScheduler {
     if (!value)
       throw UserError(ExitStatus::InvalidInput, choice.where + ": " + value.error().reason);
     return *value != 0;
+  }
+
+  bool is_recurrence(const StatementGroup& group) const {
+    return open_recurrence(kernel_, group).has_value();
+  }
+
+  // Takes the ordered region that begins here, step by step; so many groups, of one statement each.
+  std::size_t take_steps(const StatementGroup& first) {
+    const ir::Region* region = region_begun_by(kernel_.program, main_of(first));
+    if (!region || on_gpu() || !script_.takes_steps || is_recurrence(first)) return 0;
+    if (region->begin.constant() >= region->end.constant()) return 0;
+    const ir::Program step = middle_step(kernel_.program, *region);
+    const State reference = reference_state(std::make_shared<const ir::Program>(step));
+    KernelSoFar kernel{step, reference, kernel_.machine, kernel_.number, kernel_.staged};
+    const std::size_t nests = script_.begins.size();
+    const Noted noted(options_);
+    if (TemplateScheduler(kernel, script_, options_).run() || script_.begins.size() == nests) {
+      noted.forget();
+      return 0;
+    }
+    join_steps(kernel_.program, *region, std::span(script_.begins).subspan(nests),
+               script_.directives);
+    script_.begins.resize(nests + 1);
+    script_.has_steps = true;
+    kernel_.number = kernel.number - 1;
+    kernel_.staged = kernel.staged;
+    return ir::statements_in(region->body).size();
   }
 
   // Takes one group that belongs to no chain of rows; 1 where it is done, 0 where it stays as it
@@ -150,17 +202,18 @@ class TemplateScheduler {
       const bool is_unused = known.value == "?" && !filling.values.contains(param);
       filling.scope.names[param] = is_unused ? "" : param + kernel_.suffix();
     }
-    const std::size_t before = directives_.size();
+    const std::size_t before = script_.directives.size();
+    script_.begins.push_back(before);
     for (Directive& directive : expand(file, filling.scope, filling.values))
-      directives_.push_back(std::move(directive));
-    const std::span<Directive> all(directives_);
+      script_.directives.push_back(std::move(directive));
+    const std::span<Directive> all(script_.directives);
     name_copies(all.first(before), all.subspan(before));
     // Tiles of a loop over 1..501 count from 1: counted from 0 the first one would be cut short,
     // and its bound would stand in all of them.
-    if (!on_gpu()) count_from_begins(kernel_.program, all.subspan(before));
+    if (!on_gpu()) count_from_begins(*script_.program, all.subspan(before));
     kernel_.staged = filling.staged;
-    reassociated_.insert(filling.reassociated.begin(), filling.reassociated.end());
-    reused_.insert(filling.reused.begin(), filling.reused.end());
+    script_.reassociated.insert(filling.reassociated.begin(), filling.reassociated.end());
+    script_.reused.insert(filling.reused.begin(), filling.reused.end());
     if (options_.uses) options_.uses->push_back(use_of(file, filling, first));
   }
 
@@ -180,39 +233,74 @@ class TemplateScheduler {
 // The Program is planned in a simpler form, and the Script is for the one that it was made of:
 // ordered regions that order nothing are loops (the Script says so by `distribute`), and a division
 // in a subscript that changes once is as it is most of the time (ir/steady_divisions.h).
-Result<Script> make_plain(const ir::Program& program, const Machine& machine,
-                          const TemplateOptions& options) {
-  const std::optional<ir::FreeRegions> free = ir::without_regions(program);
-  const ir::Program& plain = free ? free->program : program;
-  const std::optional<ir::Program> steady =
-      machine.gpu ? std::nullopt : ir::with_steady_divisions(plain);
-  const ir::Program& planned = steady ? *steady : plain;
-  const State reference = reference_state(std::make_shared<const ir::Program>(planned));
-  KernelSoFar kernel{planned, reference, machine};
-  TemplateScheduler scheduler(kernel, options);
-  if (const auto declined = scheduler.run()) return *declined;
-  Script script = own_script(program, "template", machine, scheduler.reassociated());
-  if (free)
-    for (const auto& [statement, loop] : free->shared)
-      script.directives.push_back({Distribute{{statement, loop}}, Provenance::Template});
-  std::ranges::move(std::move(scheduler).directives(), std::back_inserter(script.directives));
-  return script;
-}
+class PlainScript {
+ public:
+  PlainScript(const ir::Program& program, const Machine& machine, const TemplateOptions& options)
+      : program_(program), machine_(machine), options_(options) {
+    if (!machine.gpu) steady_ = ir::with_steady_divisions(free_ ? free_->program : program);
+  }
+
+  Result<Script> run() const {
+    const Noted noted(options_);
+    const Written with_steps = write(true);
+    if (!with_steps.script || !with_steps.has_steps) return with_steps.script;
+    // One step is no witness for all of them: whether their order is legal is proved here.
+    const auto state = replay(std::make_shared<const ir::Program>(program_), *with_steps.script,
+                              machine_, {ProofLevel::Directive, {}});
+    if (state) return with_steps.script;
+    if (options_.refused)
+      options_.refused->push_back({"steps of ordered regions", *with_steps.script, state.error()});
+    noted.forget();
+    if (options_.notes)
+      options_.notes->push_back("ordered regions stay in reference order: " +
+                                state.error().headline);
+    return write(false).script;
+  }
+
+ private:
+  struct Written {
+    Result<Script> script;
+    bool has_steps = false;  // of ordered regions
+  };
+
+  const ir::Program& program_;
+  const Machine& machine_;
+  const TemplateOptions& options_;
+  const std::optional<ir::FreeRegions> free_ = ir::without_regions(program_);
+  std::optional<ir::Program> steady_;
+
+  const ir::Program& planned() const {
+    return steady_ ? *steady_ : free_ ? free_->program : program_;
+  }
+
+  Written write(bool takes_steps) const {
+    const State reference = reference_state(std::make_shared<const ir::Program>(planned()));
+    ScriptSoFar written{&planned(), takes_steps};
+    KernelSoFar kernel{planned(), reference, machine_};
+    if (auto declined = TemplateScheduler(kernel, written, options_).run())
+      return {*std::move(declined)};
+    if (!machine_.gpu)
+      for (const std::string& result : streamed_results(planned(), machine_, written.reused))
+        written.directives.push_back({StoreNonTemporal{result}, Provenance::TileModel});
+    Script script = own_script(program_, "template", machine_, written.reassociated);
+    if (free_)
+      for (const auto& [statement, loop] : free_->shared)
+        script.directives.push_back({Distribute{{statement, loop}}, Provenance::Template});
+    std::ranges::move(written.directives, std::back_inserter(script.directives));
+    return {std::move(script), written.has_steps};
+  }
+};
 
 }  // namespace
 
 Result<Script> make_template(const ir::Program& program, const Machine& machine,
                              const TemplateOptions& options) {
-  const std::size_t notes = options.notes ? options.notes->size() : 0,
-                    uses = options.uses ? options.uses->size() : 0;
+  const Noted noted(options);
   return scheduled_reworded(
       program, machine, [&](const ir::Program& seen) { return kept_values(seen, machine); },
       [&](const ir::Program& seen, const Precomputing&) {
-        // make_plain may run for several rewordings of the Program: notes and uses are those of the
-        // script that is taken in the end.
-        if (options.notes) options.notes->resize(notes);
-        if (options.uses) options.uses->resize(uses);
-        return make_plain(seen, machine, options);
+        noted.forget();  // it may run for several rewordings of the Program
+        return PlainScript(seen, machine, options).run();
       },
       options.refused);
 }

@@ -323,3 +323,54 @@ TEST_CASE("templates: lists, fragments and groups of a text") {
         "parallel w.in:n.o   #: template\nnest a > b > m.o > { "
         "[m.i] > <n.i> > acc.init; [m.i] > <n.i> > y; [m.i] > <n.i> > z }   #: template\n");
 }
+
+TEST_CASE("templates: steps of an ordered region take templates as a Program of their own does") {
+  // Two sums of rows, a statement that stays as it is, an inner region; before and behind them
+  // nests of their own.
+  const Written steps = written(R"(
+program steps(M, N)
+  inout x: f32[M, N]
+  out   y: f32[M, N]
+  temp  top: f32[M]
+  temp  low: f32[M]
+  temp  at: i32[]
+  y[i, j] = x[i, j] + 1  for i in 0..M, j in 0..N
+  loop t in 1..M
+    top[i] = max[j] x[i, j]  for i in 0..M, j in 0..N
+    low[i] = min[j] x[i, j]  for i in 0..M, j in 0..N
+    at[] = i32(t)
+    S: y[t, j] = y[t-1, j] + top[t] * low[t]  for j in 0..N
+    loop u in 0..2
+      x[t, j] = x[t, j] + f32(at[]) + f32(u)  for j in t..N
+)",
+                                {{"M", 12}, {"N", 150}});
+  CHECK_MESSAGE(has(steps.text, "nest t > { "), steps.text);
+  for (const char* part : {"<j.i> > top_v.update",
+                           "[j.i.i] > <i.i> > low.update }; at; "
+                           "j.o > <j.i> > S; j.o > u > <j.i> > x }",
+                           "stage low_v at low_v.update:i.i in register"})
+    CHECK_MESSAGE(has(steps.text, part), part << " in\n" << steps.text);
+}
+
+TEST_CASE("templates: the step in the middle is no witness for those whose order it breaks") {
+  // In step 5 e reads at its point what d wrote, in the steps behind it what d writes later.
+  const auto program = schedule::bound_program(R"(
+program shifted(N)
+  in    x: f32[N]
+  inout d: f32[N + 16]
+  out   e: f32[8, N]
+  loop t in 3..8
+    d[t + i] = x[i] + 1      for i in 0..N
+    e[t, i] = d[2*t - 5 + i] for i in 0..N
+)",
+                                               {{"N", 70}});
+  std::vector<std::string> notes;
+  std::vector<schedule::RefusedScript> refused;
+  const auto script = schedule::make_template(*program, schedule::wide_machine(),
+                                              {.notes = &notes, .refused = &refused});
+  CHECK(!script);
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].what == "steps of ordered regions");
+  REQUIRE(!notes.empty());
+  CHECK_MESSAGE(has(notes.front(), "ordered regions stay in reference order: "), notes.front());
+}

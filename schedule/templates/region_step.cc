@@ -1,0 +1,117 @@
+#include "schedule/templates/region_step.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/open_program.h"
+#include "ir/relations.h"
+#include "schedule/script/nest_pattern.h"
+
+namespace polyte::schedule {
+namespace {
+
+std::size_t first_of(const ir::Region& region) { return ir::statements_in(region.body).front(); }
+
+bool is_nest(const Directive& directive) {
+  return std::holds_alternative<Nest>(directive.operation);
+}
+
+// Statements and regions as they stand; `;` between them.
+NestTree in_reference_order(const ir::Program& program, const ir::Item& item) {
+  const auto* region = std::get_if<ir::Region>(&item);
+  if (!region) return nest_statement(program.statements[std::get<std::size_t>(item)].name);
+  std::vector<NestTree> body;
+  for (const ir::Item& inner : region->body) body.push_back(in_reference_order(program, inner));
+  return nest_path({{region->iterator}}, nest_sequence(std::move(body)));
+}
+
+// The body of a region, item by item: nests of whole items, and between them what has none.
+class StepTree {
+ public:
+  StepTree(const ir::Program& program, const ir::Region& region)
+      : program_(program), region_(region) {}
+
+  // Nests come in the order of their statements.
+  void add(const NestTree& nest) {
+    const std::set<std::string> named = statements_in(nest);
+    add_plain_until(named);
+    while (next_ < region_.body.size() && is_in(named, region_.body[next_])) ++next_;
+    trees_.push_back(nest);
+  }
+
+  NestTree finished() && {
+    add_plain_until({});
+    return nest_path({{region_.iterator}}, nest_sequence(std::move(trees_)));
+  }
+
+ private:
+  const ir::Program& program_;
+  const ir::Region& region_;
+  std::vector<NestTree> trees_;
+  std::size_t next_ = 0;  // item of the body
+
+  bool is_in(const std::set<std::string>& named, const ir::Item& item) const {
+    return named.contains(program_.statements[ir::statements_in({item}).front()].name);
+  }
+
+  void add_plain_until(const std::set<std::string>& named) {
+    for (; next_ < region_.body.size() && !is_in(named, region_.body[next_]); ++next_)
+      trees_.push_back(in_reference_order(program_, region_.body[next_]));
+  }
+};
+
+}  // namespace
+
+const ir::Region* region_begun_by(const ir::Program& program, const ir::Statement& statement) {
+  for (const ir::Item& item : program.order)
+    if (const auto* region = std::get_if<ir::Region>(&item))
+      if (&program.statements[first_of(*region)] == &statement) return region;
+  return nullptr;
+}
+
+ir::Program middle_step(const ir::Program& program, const ir::Region& region) {
+  ir::Program opened = program;
+  std::set<std::string> inside;
+  for (const std::size_t at : ir::statements_in(region.body)) {
+    ir::Statement& s = opened.statements[at];
+    inside.insert(s.name);
+    s.iterators.erase(s.iterators.begin());  // of the outermost region
+    --s.region_depth;
+  }
+  const auto at = std::ranges::find_if(opened.order, [&](const ir::Item& item) {
+    const auto* other = std::get_if<ir::Region>(&item);
+    return other && first_of(*other) == first_of(region);
+  });
+  opened.order.insert(opened.order.erase(at), region.body.begin(), region.body.end());
+  opened.params.push_back(region.iterator);
+  ir::Program step =
+      ir::part_of(opened, [&](const ir::Statement& s) { return inside.contains(s.name); });
+  // What a step has written is there in the next one.
+  for (ir::Buffer& buffer : step.buffers)
+    if (buffer.role == ir::Role::Temp || buffer.role == ir::Role::Out)
+      buffer.role = ir::Role::InOut;
+  const std::int64_t begin = region.begin.constant(), end = region.end.constant();
+  step = ir::at_typical(step, {{region.iterator, begin + (end - begin) / 2}});
+  step.open.insert(program.open.begin(), program.open.end());
+  return step;
+}
+
+void join_steps(const ir::Program& program, const ir::Region& region,
+                std::span<const std::size_t> begins, std::vector<Directive>& directives) {
+  StepTree tree(program, region);
+  std::vector<Directive> before, behind;
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const std::size_t end = i + 1 < begins.size() ? begins[i + 1] : directives.size();
+    const auto own = std::span(directives).subspan(begins[i], end - begins[i]);
+    const auto nest = std::ranges::find_if(own, is_nest);
+    tree.add(std::get<Nest>(nest->operation).tree);  // a template has one
+    before.insert(before.end(), own.begin(), nest);
+    behind.insert(behind.end(), nest + 1, own.end());
+  }
+  directives.resize(begins.front());
+  std::ranges::move(before, std::back_inserter(directives));
+  directives.push_back({Nest{"", std::move(tree).finished()}, Provenance::Template});
+  std::ranges::move(behind, std::back_inserter(directives));
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,32 @@
+// One step of an ordered region: a Program of its own, whose nests take templates as those of any
+// other do, and whose schedule is that of every step.
+//
+//   loop t in 0..T                       t > { tops: i.o > <i.i> > top.init; ..
+//     top[i] = max[b] best[i, b]             ; next: ... }
+//     next[i] = min[r] x[16*top[i] + r]
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "ir/program.h"
+#include "schedule/script/script.h"
+
+namespace polyte::schedule {
+
+// The outermost region of the Program whose first statement this is; null: none. The statement's
+// address counts.
+const ir::Region* region_begun_by(const ir::Program& program, const ir::Statement& statement);
+
+// The step in the middle. Loops whose ranges depend on it are Program::open, all that it writes is
+// a result. Bounds of the region are numbers, and it has steps.
+ir::Program middle_step(const ir::Program& program, const ir::Region& region);
+
+// Directives from the first of `begins` on, at which those of the nests of a step begin (there is
+// one), become those of one nest of the region: what stands before each `nest`, the nest, what
+// stands behind each. Statements without a nest are in their places, in reference order.
+void join_steps(const ir::Program& program, const ir::Region& region,
+                std::span<const std::size_t> begins, std::vector<Directive>& directives);
+
+}  // namespace polyte::schedule
