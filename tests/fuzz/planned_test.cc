@@ -239,6 +239,59 @@ std::string drawn_turn(Random& random) {
          join_words(its) + "]" + (has_other ? " + z" + at : "") + "\n";
 }
 
+// A region that does several things in a step: sums of rows, rows in place, what a step before has
+// left, a part of the rows that becomes smaller, steps within a step, and reads that are at the
+// point of a write in one step and elsewhere in others.
+std::string drawn_steps(Random& random) {
+  const int rows = random.between(3, 12), row = random.between(6, 45), begin = random.between(1, 2),
+            end = random.between(begin + 1, std::min(rows, 6)), middle = begin + (end - begin) / 2;
+  const std::string type = random.pick(std::vector<std::string>{"f64", "i32", "f64"}),
+                    all = "i in 0.." + number(rows) + ", j in 0.." + number(row),
+                    of_row = "j in 0.." + number(row);
+  std::vector<std::string> lines;
+  const auto add = [&](const std::string& line, int depth = 2) {
+    lines.push_back(std::string(2 * static_cast<std::size_t>(depth), ' ') + "S" +
+                    number(static_cast<int>(lines.size())) + ": " + line + "\n");
+  };
+  for (int n = random.between(2, 5); n > 0; --n) switch (random.between(0, 6)) {
+      case 0:
+        add("s[i] = " + random.pick(std::vector<std::string>{"sum", "max", "min"}) +
+            "[j] x[i, j]  for " + all);
+        break;
+      case 1:
+        add("x[i, j] = max(x[i, j], s[i]) - s[t]  for i in t.." + number(rows) + ", " + of_row);
+        break;
+      case 2:
+        add("x[t, j] = x[t-1, j] + y[t, j]  for " + of_row);
+        break;
+      case 3:
+        add("d[t + j] = x[t, j] + 1  for " + of_row);
+        add("y[t, j] = d[" + number(random.between(1, 2)) + "*t + " +
+            number(random.between(0, 1) * middle) + " + j]  for " + of_row);
+        break;
+      case 4:
+        add("d[j + " + number(2 * middle) + "] = x[t, j]  for " + of_row);
+        add("y[t, j] = d[2*t + j] + y[t, j]  for " + of_row);
+        break;
+      case 5:
+        add("x[i, j] = x[i, j] - x[t-1, j]  for i in t.." + number(rows) + ", j in t.." +
+            number(row));
+        break;
+      default:
+        lines.push_back("    loop u in 0..2\n");
+        add("x[t, j] = x[t, j] + s[t-u]  for " + of_row, 3);
+    }
+  const auto tensor = [&](const std::string& name, const std::string& shape) {
+    return "  inout " + name + ": " + type + "[" + shape + "]\n";
+  };
+  std::string text = "program steps()\n" + tensor("x", number(rows) + ", " + number(row)) +
+                     tensor("y", number(rows) + ", " + number(row)) + tensor("s", number(rows)) +
+                     tensor("d", number(row + 3 * end)) + "  Y: y[i, j] = y[i, j] + 1  for " + all +
+                     "\n  loop t in " + number(begin) + ".." + number(end) + "\n";
+  for (const std::string& line : lines) text += line;
+  return text;
+}
+
 // Whether a nest holds two of the sums.
 bool fuses_sums(const std::string& script) {
   std::size_t at = 0;
@@ -325,6 +378,11 @@ TEST_CASE("reductions along dimensions that become one are right, by both schedu
   check_drawn(
       drawn_reduction, 29, test::takes_all() ? 1500 : 100,
       {"view x as", "view y as", "fuse y.update", "as y_v interleaved", "as u_v interleaved"});
+}
+
+TEST_CASE("what several statements do in each step of a region is right, by both schedulers") {
+  check_drawn(drawn_steps, 37, test::takes_all() ? 1000 : 48,
+              {"nest t > { ", " > u > <j.i>", "_v interleaved"});
 }
 
 TEST_CASE("transposes into lines of any length are right, by both schedulers") {
