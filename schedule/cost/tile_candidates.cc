@@ -7,6 +7,7 @@
 #include "ir/contraction.h"
 #include "schedule/cost/lanes.h"
 #include "schedule/cost/operand_staging.h"
+#include "schedule/cost/traffic.h"
 #include "schedule/state/tile_begins.h"
 #include "support/checked.h"
 
@@ -295,12 +296,23 @@ class TileFinder {
     return extent(at.row) > 1 ? all : most_of(all);
   }
 
+  // Vectors of a tile. Rows fill the registers; sums without them may have all lanes at once, where
+  // these are whole vectors: one walk through memory.
+  std::vector<int> widths(const TileLoopNumbers& at) const {
+    const std::int64_t most = most_vectors(at);
+    std::vector<int> all{2, 1, 3, 4};
+    std::erase_if(all, [&](int vectors) { return vectors > most; });
+    if (at.row != none() || q_.main->reductions.empty()) return all;
+    if (most >= 8) all.push_back(8);
+    const bool is_whole = extent(at.lane) == most * machine_.lanes(nest_.dtype);
+    if (most > 4 && most != 8 && most <= accumulators() && is_whole)
+      all.push_back(static_cast<int>(most));
+    return all;
+  }
+
   // The best heights of each width: panels of other widths meet the caches differently.
   void add_tiles(const TileLoopNumbers& at, std::vector<TileCandidate>& all) const {
-    for (int vectors : {2, 1, 3, 4, 8}) {
-      if (vectors > most_vectors(at)) continue;
-      // Rows fill the registers.
-      if (vectors > 4 && (at.row != none() || q_.main->reductions.empty())) continue;
+    for (const int vectors : widths(at)) {
       std::vector<TileCandidate> tiles;
       const auto keep_best = [&] {
         keep_cheapest(tiles, kMostHeights);
@@ -309,7 +321,8 @@ class TileFinder {
       };
       const bool is_coupled = are_coupled(at.lane, at.row);
       const int free = machine_.vector_registers - other_registers(at) + 1;
-      const int most = (free - 1 - vectors) / vectors;
+      // What rows share waits in registers; without them it is an operand of one sum.
+      const int most = (free - 1 - (at.row == none() ? 0 : vectors)) / vectors;
       const auto add = [&](std::int64_t rows, std::int64_t outer_rows) {
         const RegisterTile tile{static_cast<int>(rows), vectors, static_cast<int>(outer_rows)};
         if (!is_asked_for(at, tile)) return;
@@ -382,19 +395,23 @@ class TileFinder {
     }
   }
 
-  // Rows of a panel are pieces of lines, which the panels beside it read again.
-  double copy_along(const NestAccess& access, int size) const {
-    const double bytes = static_cast<double>(size) * static_cast<double>(access.element_bytes);
-    const double line = machine_.l1.line_bytes;
-    const bool is_near = access.bytes() <= static_cast<double>(machine_.l2.bytes);
-    return is_near ? kCopyAlong : std::max(kCopyAlong, kFarCopyWord * (bytes + line) / bytes);
+  // Rows of a panel are pieces of lines, which the panels beside it read again. Where the lines of
+  // a panel stay in the second cache until then, no piece costs more than a line.
+  double copy_along(const NestAccess& access, std::size_t panel, int size) const {
+    const auto near = static_cast<double>(machine_.l2.bytes);
+    if (access.bytes() <= near) return kCopyAlong;
+    const double line = machine_.l1.line_bytes,
+                 rows = access.elements() / static_cast<double>(extent(panel));
+    double piece = static_cast<double>(size) * static_cast<double>(access.element_bytes);
+    if (rows * line <= kUsableShare * near) piece = std::max(piece, line);
+    return std::max(kCopyAlong, kFarCopyWord * (piece + line) / piece);
   }
 
   double copy_cycles(const NestAccess& access, const TileLoopNumbers& at,
                      const RegisterTile& tile) const {
     const std::size_t panel = access.moves_with(at.lane) ? at.lane : at.row;
     const int size = panel == at.row ? tile.rows : tile.vectors * machine_.lanes(nest_.dtype);
-    if (panel == none() || access.strides[panel] <= 1) return copy_along(access, size);
+    if (panel == none() || access.strides[panel] <= 1) return copy_along(access, panel, size);
     const bool crowded =
         conflicts_in_cache(machine_, access.strides[panel] * access.element_bytes, size);
     const bool in_squares =

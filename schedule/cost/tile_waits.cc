@@ -51,19 +51,27 @@ double TileWaits::run_starts(const TileCandidate& candidate, const TileLoops& ti
   const std::size_t none = nest_.loops.size();
   if (candidate.at.lane == none) return 0;
   if (main_.reductions.empty()) return definition_starts(candidate, tile);
-  if (candidate.at.row != none) return cycles_of_rows(nest_, tile, machine_);
+  const bool has_rows = candidate.at.row != none;
+  const double in_rows = has_rows ? cycles_of_rows(nest_, tile, machine_) : 0;
   double starts = 0;
   for (const NestAccess& access : nest_.all) {
     const double bytes = access.bytes();
     if (!access.each_step || candidate.at.packed.contains(access.buffer) ||
-        bytes < static_cast<double>(machine_.l2.bytes))
+        bytes < kUsableShare * static_cast<double>(machine_.l2.bytes) || (has_rows && !is_read_once(access)))
       continue;
     std::vector<std::int64_t> points = tile.points;
     const bool goes_on = access.runs(points).count <= kStreams && !tile.order.empty();
     if (goes_on) points[tile.order.back()] = nest_.loops[tile.order.back()].extent;
     starts += access.runs(points).count * boxes(points);
   }
-  return starts * kRunStart;
+  return in_rows + starts * kRunStart;
+}
+
+bool TileWaits::is_read_once(const NestAccess& access) const {
+  double points = 1;
+  for (const PricedLoop& loop : nest_.loops)
+    points *= static_cast<double>(std::max<std::int64_t>(1, loop.extent));
+  return access.elements() >= points;
 }
 
 double TileWaits::result_starts(const TileLoops& tile) const {

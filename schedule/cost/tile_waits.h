@@ -42,6 +42,8 @@ class TileWaits {
   const ir::Statement& main_;
   const Machine& machine_;
 
+  // Each element in one iteration of the nest.
+  bool is_read_once(const NestAccess& access) const;
   double boxes(const std::vector<std::int64_t>& points) const;
   double definition_starts(const TileCandidate& candidate, const TileLoops& tile) const;
 };

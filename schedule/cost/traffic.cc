@@ -8,7 +8,6 @@ namespace polyte::schedule {
 namespace {
 
 // Bytes a cycle that a core draws from the next level, sustained.
-constexpr double kUsableShare = 0.75;  // the rest is others' and badly placed lines
 constexpr double kL2Rate = 24, kL3Rate = 16, kMemoryRate = 4;
 
 // Cycles that a line of sums is waited for, from the second cache, the third and memory: what the

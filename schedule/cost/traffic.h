@@ -25,6 +25,8 @@
 
 namespace polyte::schedule {
 
+constexpr double kUsableShare = 0.75;  // of a cache; the rest is others' and badly placed lines
+
 struct TileLoops {                   // a proposal
   std::vector<std::int64_t> points;  // of each loop inside the tile
   // Of the loops around it, outermost first, by number; one of them may come twice: over blocks of

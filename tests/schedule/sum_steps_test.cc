@@ -65,3 +65,26 @@ TEST_CASE("steps of few instructions are written out, those of many stay a loop"
   CHECK(written_out("A[m, k, n]") == std::set<std::string>{"k"});
   CHECK(written_out("exp(A[m, k, n] * 2)").empty());
 }
+
+TEST_CASE("a sum over a middle dimension has all lanes at once, where they fit, and walks on") {
+  const auto choice_of_rows = [](std::int64_t images, std::int64_t lanes) {
+    const std::string m = std::to_string(images), n = std::to_string(lanes);
+    return choice_of("program sums()\n  in  A: f32[" + m + ", 128, " + n + "]\n  out C: f32[" + m +
+                         ", " + n + "]\n  C[m, n] = sum[k] A[m, k, n]\n",
+                     1, {{"m", images}, {"k", 128}, {"n", lanes}}, schedule::narrow_machine());
+  };
+  const std::int64_t l = schedule::narrow_machine().lanes(DType::F32);
+  const auto whole = choice_of_rows(200, 12 * l);  // from beyond the second cache
+  CHECK(whole.lane == "n");
+  CHECK(whole.row.empty());
+  CHECK(whole.tile.vectors == 12);
+  CHECK(whole.block.empty());
+  // Rows that do not fit into registers, or end within a vector: blocks of steps walk along them.
+  for (const std::int64_t lanes : {40 * l, 12 * l + 3}) {
+    const auto choice = choice_of_rows(200, lanes);
+    CHECK(choice.row.empty());
+    CHECK(choice.block == "k");
+    REQUIRE(choice.order.size() == 3);
+    CHECK(choice.order.back().iterator == "n");
+  }
+}
