@@ -1,6 +1,7 @@
 #include "codegen/common/vector_math.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "codegen/common/math_tables.h"
@@ -83,8 +84,9 @@ Value* VectorMath::power_of_two(Value* biased) {
 // NaN included. 2^n is applied in two halves: each is normal, so overflow and subnormal results
 // round once. Twice the bias of an exponent is added to n from the start: its halves have theirs,
 // and what the bits hold above them is shifted out. The first half goes into the last sum, whose
-// bits stay the same but for the exponent. Where exp(x) is known to be normal, 2^n is one factor,
-// and nothing limits x. A target may have an instruction for just that, which takes any n,
+// bits stay the same but for the exponent. Of n up to 0 the first factor is 2^(n + m), which is
+// normal, and the second is the constant 2^-m. Where exp(x) is known to be normal, 2^n is one
+// factor, and nothing limits x. A target may have an instruction for just that, which takes any n,
 // infinities and NaN included: then r alone has to stay in its range, instead of x, by one
 // instruction more.
 
@@ -100,22 +102,24 @@ VectorMath::Reduced VectorMath::reduce(Value* x, double bias) {
 }
 
 Value* VectorMath::exp(Value* x, Arguments which) {
-  const bool is_normal = which == Arguments::Normal;
+  const bool is_normal = which == Arguments::Normal, is_falling = which == Arguments::UpToZero;
   const bool any_exponent = !is_normal && a_.target().has_within(type_);
   if (which == Arguments::Any && !any_exponent) x = at_most(x, wide_ ? 710 : 89);
   if (!is_normal && !any_exponent) x = at_least(x, wide_ ? -746 : -105);
   const double bias = wide_ ? 1023 : 127;
-  auto [shifted, n, r] = reduce(x, is_normal ? bias : 2 * bias);
+  const double lift = wide_ ? 512 : 64;  // m
+  auto [shifted, n, r] = reduce(x, is_normal ? bias : is_falling ? bias + lift : 2 * bias);
   if (any_exponent) r = a_.target().within(b_, r, llvm::cast<llvm::Constant>(constant(0.5)));
   Value* p = wide_ ? polynomial(r, tables::kExpF64) : polynomial(r, tables::kExpF32);
   Value* tail = wide_ ? a_.mul_add(b_.CreateFMul(r, r), p, r) : p;
   Value* value = wide_ ? b_.CreateFAdd(tail, constant(1)) : a_.mul_add(tail, r, constant(1));
   if (Value* scaled = a_.target().times_power_of_two(b_, value, n)) return scaled;
   Value* exponents = b_.CreateBitCast(shifted, bits_type_);
-  Value* half = is_normal ? exponents : b_.CreateLShr(exponents, 1);
+  Value* half = is_normal || is_falling ? exponents : b_.CreateLShr(exponents, 1);
   Value* first = power_of_two(half);
   value = a_.mul_add(tail, wide_ ? first : b_.CreateFMul(r, first), first);
   if (is_normal) return value;
+  if (is_falling) return b_.CreateFMul(value, constant(std::exp2(-lift)));
   return b_.CreateFMul(value, power_of_two(b_.CreateSub(exponents, half)));
 }
 

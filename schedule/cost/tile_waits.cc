@@ -57,7 +57,8 @@ double TileWaits::run_starts(const TileCandidate& candidate, const TileLoops& ti
   for (const NestAccess& access : nest_.all) {
     const double bytes = access.bytes();
     if (!access.each_step || candidate.at.packed.contains(access.buffer) ||
-        bytes < kUsableShare * static_cast<double>(machine_.l2.bytes) || (has_rows && !is_read_once(access)))
+        bytes < kUsableShare * static_cast<double>(machine_.l2.bytes) ||
+        (has_rows && !is_read_once(access)))
       continue;
     std::vector<std::int64_t> points = tile.points;
     const bool goes_on = access.runs(points).count <= kStreams && !tile.order.empty();
