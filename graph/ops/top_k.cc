@@ -30,10 +30,12 @@ using ir::BinaryOp;
 using ir::Combiner;
 using ir::Expr;
 
-// Cycles of a row, most of them in vectors. One by one: for each element and each that was taken
-// before, and the ends of two reductions; a tournament: for each element, and of each step;
-// counting: for each pair. Measured on Zen 5.
-constexpr double kOneByOne = 1.0 / 16, kTwoEnds = 40, kFirsts = 1.1, kStep = 7, kPair = 0.7;
+// Cycles of a row, most of them in vectors. One by one: for each element of each pass, for each
+// that was taken before, and the ends of two reductions; a tournament: for each element, and of
+// each step; counting: for each pair. The Program is one for all processors: passes take between
+// the (k + 2) / 16 cycles of a Zen 5 and the (k + 11) / 10 of a Zen 3, the others much the same.
+constexpr double kOneByOne = 1.0 / 11, kPass = 4.5;
+constexpr double kTwoEnds = 40, kFirsts = 1.1, kStep = 7, kPair = 0.7;
 constexpr std::int64_t kMostOneByOne = 8;  // of which each has statements of its own
 
 Expr both(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::And, a, b); }
@@ -125,7 +127,7 @@ class Selection {
 
   void run() {
     const auto n = static_cast<double>(extent_), k = static_cast<double>(attributes_.k);
-    const double one_by_one = kOneByOne * n * k * (k + 2) + kTwoEnds * k;
+    const double one_by_one = kOneByOne * n * k * (k + kPass) + kTwoEnds * k;
     const double tournament = kFirsts * n + kStep * k * static_cast<double>(blocks_ + 2 * block_);
     const double counting = kPair * n * (n + k);
     if (attributes_.k <= kMostOneByOne && one_by_one < std::min(tournament, counting))

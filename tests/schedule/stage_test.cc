@@ -207,6 +207,17 @@ TEST_CASE("registers hold vectors: the lanes' dimension is the last one of a cop
   check_gemm(across + "stage acc at m.o in register");
   check_gemm(across + "stage y at m.o in register");
   check_gemm(across + "stage acc at m.o in register\nstage y at m.o in register");
+  // A loop that the nest does not name follows innermost: a batch of one lies within the lanes.
+  const auto batch = bound_program(
+      "program batch(M, N)\n  in  x: f32[1, M, N]\n  out y: f32[1, M, N]\n"
+      "  y[b, m, n] = sum[k] x[b, m, n] * x[b, m, k]  for b in 0..1, m in 0..M, n in 0..N, k in "
+      "0..3\n",
+      {{"M", 7}, {"N", 9}});
+  CHECK(state_of(batch,
+                 "split m by 4, n by 3\nnest n.o > m.o > { [n.i] > <m.i> > y.init; k > [n.i] > "
+                 "<m.i> > y.update }\nstage y at m.o in register")
+            .staged.back()
+            .shape == Shape{1, 3, 4});
   // Lanes of two dimensions: neither is last by right.
   const std::string both =
       "split m by 4, n by 3\nnest n.o > m.o > { [m.i] > <n.i> > acc.init; k > [n.i] > <m.i> > "

@@ -270,16 +270,20 @@ class StageApplication {
   // that is the last one of the copy, along which it is filled and written back.
   //
   //   [h] > [v] > <m> > y[m, h, v]       y.r[h, v, m]
+  //
+  // A loop within the lanes, such as that of a batch of one, changes nothing.
   void put_lanes_last() {
     std::set<std::size_t> along;
     for (const std::string& user : plan_.users) {
       const ScheduledStatement& s = plan_.before.at(user);
       const std::vector<const Loop*> path = path_to(plan_.before.tree, user);
-      if (path.empty() || path.back()->kind != ir::LoopKind::Vector) continue;
+      const auto lane_loop =
+          std::ranges::find(path.rbegin(), path.rend(), ir::LoopKind::Vector, &Loop::kind);
+      if (lane_loop == path.rend()) continue;
       for (const AccessRef& ref : accesses_of(s)) {
         if (ref.access.buffer != plan_.buffer) continue;
         for (std::size_t d = 0; d < ref.access.indices.size(); ++d)
-          if (ir::substitute(ref.access.indices[d].affine, s.inverse).uses(path.back()->name))
+          if (ir::substitute(ref.access.indices[d].affine, s.inverse).uses((*lane_loop)->name))
             along.insert(d);
       }
     }
