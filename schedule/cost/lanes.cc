@@ -28,28 +28,31 @@ bool gathers(const ir::Load& load, const std::string& loop) {
 }
 
 // A value moves evenly along the loop if lanes are first + l * step: subscripts, index values and
-// guards are linear in it, and a gather is linear besides what it reads.
-bool advances_evenly(const ir::Program& program, const ir::ExprNode& node,
-                     const std::string& loop) {
+// guards are linear in it, and a gather is linear besides what it reads. All lanes of a vector in
+// one place are even, too.
+bool advances_evenly(const ir::Program& program, const ir::ExprNode& node, const std::string& loop,
+                     std::int64_t vector) {
   if (const auto* index = std::get_if<ir::IndexValue>(&node.op))
     return is_linear(index->value, loop);
   const auto* load = std::get_if<ir::Load>(&node.op);
   if (!load) return true;
-  const bool is_even = gathers(*load, loop)
-                           ? std::ranges::all_of(load->indices,
-                                                 [&](const ir::Index& index) {
-                                                   return is_linear(index.affine, loop);
-                                                 })
-                           : ir::stride_of(program, *load, loop).has_value();
+  const bool is_even =
+      gathers(*load, loop)
+          ? std::ranges::all_of(
+                load->indices,
+                [&](const ir::Index& index) { return is_linear(index.affine, loop); })
+          : ir::stride_of(program, *load, loop).has_value() ||
+                (vector > 1 && iterations_in_place(load->indices, loop) % vector == 0);
   return is_even && std::ranges::all_of(load->guard, [&](const ir::Constraint& c) {
            return is_linear(c.expr, loop);
          });
 }
 
-bool advances_evenly(const ir::Program& program, const ir::Expr& value, const std::string& loop) {
+bool advances_evenly(const ir::Program& program, const ir::Expr& value, const std::string& loop,
+                     std::int64_t vector) {
   bool even = true;
   ir::for_each_node(value, [&](const ir::ExprNode& node) {
-    even = even && advances_evenly(program, node, loop);
+    even = even && advances_evenly(program, node, loop, vector);
   });
   return even;
 }
@@ -73,9 +76,25 @@ bool reads_beside(const ir::Statement& statement, const std::string& loop) {
 
 }  // namespace
 
+std::int64_t iterations_in_place(const std::vector<ir::Index>& indices, const std::string& loop) {
+  std::int64_t common = 0;
+  for (const ir::Index& index : indices) {
+    if (index.indirect) return 1;
+    for (const ir::Term& term : index.affine.terms()) {
+      if (!term.atom.div && term.atom.symbol == loop) return 1;
+      if (!term.atom.div || !term.atom.div->numerator.uses(loop)) continue;
+      if (term.atom.div->numerator != ir::Affine::symbol(loop)) return 1;
+      common = std::gcd(common, term.atom.div->denominator);
+    }
+  }
+  return std::max<std::int64_t>(1, common);
+}
+
 bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement,
-                     const std::string& loop) {
-  const auto even = [&](const ir::Expr& value) { return advances_evenly(program, value, loop); };
+                     const std::string& loop, std::int64_t vector) {
+  const auto even = [&](const ir::Expr& value) {
+    return advances_evenly(program, value, loop, vector);
+  };
   return std::ranges::all_of(statement.writes,
                              [&](const ir::Access& write) {
                                return ir::stride_of(program, write, loop).has_value();

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ir/program.h"
 #include "support/machine.h"
@@ -21,9 +22,14 @@ inline constexpr std::int64_t kNearLanes = 4;
 
 // Every subscript and index value is linear in `loop`, no guard asks for its remainder. Border
 // tests are fine: the loop is cut there. What is read at subscripts from memory (a gather) is read
-// lane by lane.
+// lane by lane. Vectors of a few lanes each that begin at a multiple of their number may also find
+// all of their lanes in one place (iterations_in_place).
 bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement,
-                     const std::string& loop);
+                     const std::string& loop, std::int64_t vector = 1);
+
+// So many iterations, from a multiple of their number on, find an access in one place that the
+// loop moves through divisions of its iterator alone: 16 of x[i//16]; 1: each has its own.
+std::int64_t iterations_in_place(const std::vector<ir::Index>& indices, const std::string& loop);
 
 // Iterations of the loop write side by side: the statement alone, or together with those that fill
 // the places which it leaves out.

@@ -6,6 +6,7 @@
 
 #include "ir/contraction.h"
 #include "ir/relations.h"
+#include "schedule/cost/lanes.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -13,21 +14,6 @@ namespace {
 
 constexpr std::int64_t kWays = 8;
 constexpr std::int64_t kOpenExtent = 1 << 20;  // of a symbol
-
-// Of an access that the loop moves through divisions of its iterator alone.
-std::int64_t iterations_in_place(const std::vector<ir::Index>& indices, const std::string& loop) {
-  std::int64_t common = 0;
-  for (const ir::Index& index : indices) {
-    if (index.indirect) return 1;
-    for (const ir::Term& term : index.affine.terms()) {
-      if (!term.atom.div && term.atom.symbol == loop) return 1;
-      if (!term.atom.div || !term.atom.div->numerator.uses(loop)) continue;
-      if (term.atom.div->numerator != ir::Affine::symbol(loop)) return 1;
-      common = std::gcd(common, term.atom.div->denominator);
-    }
-  }
-  return std::max<std::int64_t>(1, common);
-}
 
 template <typename Access>
 NestAccess describe(const ir::Program& program, const Access& access,

@@ -27,8 +27,7 @@ struct NestAccess {
   std::int64_t element_bytes = 4;
   bool each_step = false;             // once per step of the reduction; else once per point
   std::vector<std::int64_t> strides;  // in elements, by loop; absolute
-  // By loop: from a multiple of this number on, as many iterations find it in one place, as
-  // x[i//16] with i; 1: each has its own.
+  // By loop: iterations_in_place (schedule/cost/lanes.h).
   std::vector<std::int64_t> stays;
   // By dimension: coefficients by loop; absolute.
   std::vector<std::vector<std::int64_t>> subscripts;

@@ -173,7 +173,8 @@ double StepCost::turned_cycles(int steps) const {
 // Elements from one lane to the next in memory.
 std::int64_t StepCost::across(const NestAccess& access, const TileLoopNumbers& at) const {
   if (at.lane == nest_.loops.size()) return 1;
-  const std::int64_t stride = access.strides[at.lane];
+  const bool is_in_place = access.stays[at.lane] > 1;  // for all lanes of a tile
+  const std::int64_t stride = is_in_place ? 0 : access.strides[at.lane];
   return stride != 0 && at.packed.contains(access.buffer) ? 1 : stride;
 }
 

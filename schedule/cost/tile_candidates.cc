@@ -126,7 +126,7 @@ class TileFinder {
     const auto moves_with = [&](std::size_t one, std::size_t other) {
       return std::ranges::any_of(nest_.all, [&](const NestAccess& access) {
         return access.each_step && access.load && access.moves_with(one) &&
-               !access.moves_with(other);
+               (!access.moves_with(other) || access.stays[other] > 1);
       });
     };
     return steps_.lane_vectors(lane) == 1 && moves_with(row, outer) && moves_with(outer, row);
@@ -145,7 +145,7 @@ class TileFinder {
   // once for all of its steps, from registers.
   bool suits_lanes(const std::string& loop) const {
     const auto carries = [&](const ir::Statement* s) {
-      return can_carry_lanes(*q_.program, *s, loop);
+      return can_carry_lanes(*q_.program, *s, loop, machine_.lanes(nest_.dtype));
     };
     if (!carries(q_.main) || !std::ranges::all_of(q_.others, carries)) return false;
     const std::int64_t stride = ir::stride_of(*q_.program, q_.main->writes[0], loop).value_or(0);
@@ -301,13 +301,21 @@ class TileFinder {
   std::vector<int> widths(const TileLoopNumbers& at) const {
     const std::int64_t most = most_vectors(at);
     std::vector<int> all{2, 1, 3, 4};
-    std::erase_if(all, [&](int vectors) { return vectors > most; });
+    std::erase_if(all, [&](int vectors) { return vectors > most || !is_in_place(at, vectors); });
     if (at.row != none() || q_.main->reductions.empty()) return all;
     if (most >= 8) all.push_back(8);
     const bool is_whole = extent(at.lane) == most * machine_.lanes(nest_.dtype);
     if (most > 4 && most != 8 && most <= accumulators() && is_whole)
       all.push_back(static_cast<int>(most));
     return all;
+  }
+
+  // What stays for some lanes, as x[i//48] does, stays for those of each tile.
+  bool is_in_place(const TileLoopNumbers& at, int vectors) const {
+    return std::ranges::all_of(nest_.all, [&](const NestAccess& access) {
+      const std::int64_t stays = at.lane == none() ? 1 : access.stays[at.lane];
+      return stays == 1 || stays % (vectors * machine_.lanes(nest_.dtype)) == 0;
+    });
   }
 
   // The best heights of each width: panels of other widths meet the caches differently.
@@ -362,7 +370,7 @@ class TileFinder {
     bool found = false;
     for (const NestAccess& access : nest_.all) {
       if (!access.each_step || at.packed.contains(access.buffer) ||
-          access.strides[at.lane] <= kNearLanes)
+          access.strides[at.lane] <= kNearLanes || access.stays[at.lane] > 1)
         continue;
       const bool is_word = access.element_bytes == 4 || access.element_bytes == 8;
       if (!access.load || access.load->otherwise || access.strides[step] != 1 || !is_word)

@@ -78,6 +78,33 @@ std::string drawn_convolution(Random& random) {
          ", d, r, s] x[c, h + r, q + s, d] * w[b, 8*c + d, r, s, o]\n";
 }
 
+// A convolution in groups, whose channels read those of their group: of one size or another, so
+// that vectors and tiles of channels fit into a group or do not, and with borders or without.
+std::string drawn_groups(Random& random) {
+  const auto text = [](int number) { return std::to_string(number); };
+  const int groups = random.between(2, 3),
+            own = random.pick(std::vector<int>{8, 16, 24, 5, 12}),  // channels of a result
+      of = random.between(2, 5), high = random.between(2, 4), wide = random.between(3, 7),
+            taps = random.pick(std::vector<int>{1, 3, 5}), stride = random.between(1, 2);
+  const bool has_border = random.chance(60);
+  const int left = has_border ? taps / 2 : 0;
+  const auto extent = [&](int results) {
+    return text(stride * (results - 1) + taps - left * (has_border ? 2 : 0));
+  };
+  const auto at = [&](const char* loop, const char* tap) {
+    return text(stride) + "*" + loop + " + " + tap + (left > 0 ? " - " + text(left) : "");
+  };
+  const std::string read =
+      "x[d + " + text(of) + "*(c//" + text(own) + "), " + at("h", "r") + ", " + at("q", "s") + "]";
+  return "program groups()\n  in    x: f32[" + text(groups * of) + ", " + extent(high) + ", " +
+         extent(wide) + "]\n  const w: f32[" + text(groups * own) + ", " + text(of) + ", " +
+         text(taps) + ", " + text(taps) + "]\n  out   y: f32[" + text(groups * own) + ", " +
+         text(high) + ", " + text(wide) + "]\n  y[c, h, q] = sum[d, r, s] " +
+         (has_border ? "(" + read + " else 0)" : read) + " * w[c, d, r, s]  for c in 0.." +
+         text(groups * own) + ", h in 0.." + text(high) + ", q in 0.." + text(wide) + ", d in 0.." +
+         text(of) + ", r in 0.." + text(taps) + ", s in 0.." + text(taps) + "\n";
+}
+
 // What is drawn, and words of its schedules of which each must be seen.
 struct Family {
   std::string (*draw)(Random&);
@@ -146,6 +173,15 @@ TEST_CASE("convolutions are what they were in blocks of channels, their windows 
                {8 << 10, 16, 64},
                6,
                {"param Kc", "[s] >", "param Mo"}});
+}
+
+TEST_CASE("convolutions in groups are what they were, lanes along channels or along a row") {
+  check_drawn({drawn_groups,
+               {512, 8, 64},
+               {2 << 10, 8, 64},
+               {3 << 10, 16, 64},
+               14,
+               {"<c.i> > y.update", "<q.i> > y.update", "[c.i]", "view x as"}});
 }
 
 }  // namespace polyte::fuzz::products_test

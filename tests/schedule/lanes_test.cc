@@ -5,6 +5,7 @@
 
 #include "ir/program_text.h"
 #include "schedule/templates/templates.h"
+#include "tests/schedule/chosen_tile.h"
 #include "tests/schedule/schedule_testing.h"
 
 using namespace polyte;
@@ -50,6 +51,28 @@ program shift()
   y[i] = (x[2*i - 1] else 0)
 )";
   CHECK(lanes(kShift, "i"));
+}
+
+TEST_CASE("lanes: channels of a group find in one place what they share") {
+  constexpr const char* kGroups = R"(
+program groups()
+  in    x: f32[94, 27, 13]
+  const w: f32[96, 47, 3, 3]
+  out   y: f32[96, 25, 11]
+  y[c, h, q] = sum[d in 0..47, r in 0..3, s in 0..3] x[d + 47*(c//48), h + r, q + s] * w[c, d, r, s]
+)";
+  const auto program = schedule::bound_program(kGroups, {});
+  const auto carries = [&](std::int64_t vector) {
+    return schedule::can_carry_lanes(*program, program->statements.back(), "c", vector);
+  };
+  CHECK_FALSE(carries(1));
+  CHECK(carries(16));
+  CHECK_FALSE(carries(32));
+  // Eleven of sixteen lanes along a row, all of them along channels, in tiles that lie in a group.
+  const auto choice = schedule::choice_of(
+      kGroups, 1, {{"c", 96}, {"h", 25}, {"q", 11}, {"d", 47}, {"r", 3}, {"s", 3}});
+  CHECK(choice.lane == "c");
+  CHECK(48 % (choice.tile.vectors * 16) == 0);
 }
 
 namespace {
