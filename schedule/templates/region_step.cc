@@ -25,40 +25,25 @@ NestTree in_reference_order(const ir::Program& program, const ir::Item& item) {
   return nest_path({{region->iterator}}, nest_sequence(std::move(body)));
 }
 
-// The body of a region, item by item: nests of whole items, and between them what has none.
-class StepTree {
- public:
-  StepTree(const ir::Program& program, const ir::Region& region)
-      : program_(program), region_(region) {}
-
-  // Nests come in the order of their statements.
-  void add(const NestTree& nest) {
-    const std::set<std::string> named = statements_in(nest);
-    add_plain_until(named);
-    while (next_ < region_.body.size() && is_in(named, region_.body[next_])) ++next_;
-    trees_.push_back(nest);
+// The body of a region in its order: each nest stands where its first statement does, and what has
+// none stays in its place.
+NestTree with_nests(const ir::Program& program, const ir::Region& region,
+                    const std::vector<NestTree>& nests) {
+  std::vector<NestTree> body;
+  std::vector<bool> is_placed(nests.size(), false);
+  for (const ir::Item& item : region.body) {
+    const std::string& name = program.statements[ir::statements_in({item}).front()].name;
+    const auto nest = std::ranges::find_if(
+        nests, [&](const NestTree& each) { return statements_in(each).contains(name); });
+    if (nest == nests.end()) {
+      body.push_back(in_reference_order(program, item));
+    } else if (const auto at = static_cast<std::size_t>(nest - nests.begin()); !is_placed[at]) {
+      body.push_back(*nest);
+      is_placed[at] = true;
+    }
   }
-
-  NestTree finished() && {
-    add_plain_until({});
-    return nest_path({{region_.iterator}}, nest_sequence(std::move(trees_)));
-  }
-
- private:
-  const ir::Program& program_;
-  const ir::Region& region_;
-  std::vector<NestTree> trees_;
-  std::size_t next_ = 0;  // item of the body
-
-  bool is_in(const std::set<std::string>& named, const ir::Item& item) const {
-    return named.contains(program_.statements[ir::statements_in({item}).front()].name);
-  }
-
-  void add_plain_until(const std::set<std::string>& named) {
-    for (; next_ < region_.body.size() && !is_in(named, region_.body[next_]); ++next_)
-      trees_.push_back(in_reference_order(program_, region_.body[next_]));
-  }
-};
+  return nest_path({{region.iterator}}, nest_sequence(std::move(body)));
+}
 
 }  // namespace
 
@@ -98,19 +83,19 @@ ir::Program middle_step(const ir::Program& program, const ir::Region& region) {
 
 void join_steps(const ir::Program& program, const ir::Region& region,
                 std::span<const std::size_t> begins, std::vector<Directive>& directives) {
-  StepTree tree(program, region);
+  std::vector<NestTree> nests;
   std::vector<Directive> before, behind;
   for (std::size_t i = 0; i < begins.size(); ++i) {
     const std::size_t end = i + 1 < begins.size() ? begins[i + 1] : directives.size();
     const auto own = std::span(directives).subspan(begins[i], end - begins[i]);
     const auto nest = std::ranges::find_if(own, is_nest);
-    tree.add(std::get<Nest>(nest->operation).tree);  // a template has one
+    nests.push_back(std::get<Nest>(nest->operation).tree);
     before.insert(before.end(), own.begin(), nest);
     behind.insert(behind.end(), nest + 1, own.end());
   }
   directives.resize(begins.front());
   std::ranges::move(before, std::back_inserter(directives));
-  directives.push_back({Nest{"", std::move(tree).finished()}, Provenance::Template});
+  directives.push_back({Nest{"", with_nests(program, region, nests)}, Provenance::Template});
   std::ranges::move(behind, std::back_inserter(directives));
 }
 

@@ -1,9 +1,10 @@
-// One step of an ordered region: a Program of its own, whose nests take templates as those of any
-// other do, and whose schedule is that of every step.
+// One step of an ordered region: a Program of its own, which is scheduled as any other, and whose
+// schedule is that of every step.
 //
-//   loop t in 0..T                       t > { tops: i.o > <i.i> > top.init; ..
-//     top[i] = max[b] best[i, b]             ; next: ... }
-//     next[i] = min[r] x[16*top[i] + r]
+//   loop t in 0..T                        i.o > { <i.i> > top.init; b > <i.i> > top.update }
+//     top[i] = max[b] best[i, b]          i.o > ..
+//     next[i] = min[r] x[top[i] + r]
+//                                         t > { i.o > { <i.i> > top.init; .. }; i.o > .. }
 #pragma once
 
 #include <cstddef>
