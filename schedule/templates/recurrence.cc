@@ -129,9 +129,11 @@ std::optional<OpenNest> open_recurrence(const KernelSoFar& kernel, const Stateme
     nest.row = most->name;
   std::erase_if(nest.free,
                 [&](const std::string& it) { return it == nest.lane || it == nest.row; });
-  return OpenNest{"recurrence",
-                  machine_facts(kernel.machine, kernel.program.buffer(s.writes[0].buffer).dtype),
-                  [nest](const TemplateFile&) { return nest.fill_holes(); }};
+  OpenNest open{"recurrence",
+                machine_facts(kernel.machine, kernel.program.buffer(s.writes[0].buffer).dtype),
+                [nest](const TemplateFile&) { return nest.fill_holes(); }};
+  open.facts["lane_extent"] = nest.lane.empty() ? 0 : find(nest.facts, nest.lane)->extent;
+  return open;
 }
 
 }  // namespace polyte::schedule

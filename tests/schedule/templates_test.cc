@@ -132,6 +132,24 @@ TEST_CASE("templates: each structure takes its own") {
   }
 }
 
+TEST_CASE("templates: chains are rows side by side, or lanes in each step") {
+  const auto text = [](const char* cell, const char* before) {
+    return std::string("program scan(T, N)\n  in  x: f32") + cell + "\n  inout y: f32" + cell +
+           "\n  loop t in 1..T\n    y" + before + "  for i in 0..N\n";
+  };
+  const std::string down = text("[T, N]", "[t, i] = y[t-1, i] + x[t, i]"),
+                    along = text("[N, T]", "[i, t] = y[i, t-1] + x[i, t]");
+  const ir::Values sizes = {{"T", 20}, {"N", 70}};
+  Machine alone = schedule::wide_machine();
+  alone.cores = 1;
+  CHECK(written(down.c_str(), sizes, nullptr, alone).templates ==
+        std::vector<std::string>{"recurrence_steps"});
+  // Threads share the chains, not each step.
+  CHECK(written(down.c_str(), sizes).templates == std::vector<std::string>{"recurrence"});
+  CHECK(written(along.c_str(), sizes, nullptr, alone).templates ==
+        std::vector<std::string>{"recurrence"});
+}
+
 TEST_CASE("templates: what comes again stays in the second cache") {
   const auto order = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     const auto program =
