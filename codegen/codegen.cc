@@ -4,6 +4,7 @@
 
 #include "codegen/common/crash_guard.h"
 #include "codegen/common/emitter.h"
+#include "codegen/common/extrema.h"
 #include "codegen/common/interleave_chains.h"
 #include "codegen/common/kernel_interface.h"
 #include "codegen/cpu/backend.h"
@@ -62,7 +63,7 @@ class Job {
     llvm::SmallString<0> text;
     const auto failure = run_guarded([&] {
       if (reports_accesses_) prepare_reports();
-      run_passes(*module_, *machine_, registers_of(host_.machine), output, text);
+      run_passes(*module_, *machine_, *instructions_, registers_of(host_.machine), output, text);
     });
     if (failure) throw InternalError("kernel '" + names() + "': LLVM gave up: " + *failure);
     return std::string(text);
@@ -86,8 +87,9 @@ class Job {
   std::string device_text(Output output) {
     if (!device_module_) return "";
     llvm::SmallString<0> text;
-    const auto failure =
-        run_guarded([&] { run_passes(*device_module_, *device_machine_, {}, output, text); });
+    const auto failure = run_guarded([&] {
+      run_passes(*device_module_, *device_machine_, *device_instructions_, {}, output, text);
+    });
     if (failure)
       throw InternalError("kernel '" + names() + "', the device's code: LLVM gave up: " + *failure);
     return std::string(text);
@@ -186,10 +188,11 @@ class Job {
   // chose them, so LLVM's loop passes are left out. mem2reg turns the slots of register cells into
   // SSA values. On CPUs one is left of loads of one element with stores to other buffers alone in
   // between, and of stores the last, where nothing reads the element before it: rows side by side
-  // that add to one vector store it once, and long chains of operations go side by side in its
-  // `registers`. GPU code (no registers) stays as prepare_reports has it, without that.
+  // that add to one vector store it once; extrema of lanes are taken in pairs, and long chains of
+  // operations go side by side in its `registers`. GPU code (no registers) stays as prepare_reports
+  // has it, without that.
   static void simplify(llvm::Module& module, llvm::TargetMachine& machine,
-                       const VectorRegisters& registers) {
+                       const Instructions& instructions, const VectorRegisters& registers) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager calls;
@@ -209,15 +212,17 @@ class Job {
     for (llvm::Function& function : module) {
       if (function.isDeclaration()) continue;
       passes.run(function, functions);
-      if (is_of_cpu)
-        interleave_chains(function, functions.getResult<llvm::AAManager>(function), registers);
+      if (!is_of_cpu) continue;
+      reduce_lanes(function);
+      lower_extrema(function, instructions);
+      interleave_chains(function, functions.getResult<llvm::AAManager>(function), registers);
     }
   }
 
   static void run_passes(llvm::Module& module, llvm::TargetMachine& machine,
-                         const VectorRegisters& registers, Output output,
-                         llvm::SmallString<0>& text) {
-    simplify(module, machine, registers);
+                         const Instructions& instructions, const VectorRegisters& registers,
+                         Output output, llvm::SmallString<0>& text) {
+    simplify(module, machine, instructions, registers);
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
     // Without the target's costs, masked accesses are taken apart lane by lane.
@@ -238,7 +243,7 @@ class Job {
   // registers, one load of what is loaded twice, masked accesses lane by lane.
   void prepare_reports() {
     const AccessNames names = access_names(*module_);
-    simplify(*module_, *machine_, {});
+    simplify(*module_, *machine_, *instructions_, {});
     llvm::legacy::PassManager passes;
     passes.add(llvm::createScalarizeMaskedMemIntrinLegacyPass());
     passes.run(*module_);

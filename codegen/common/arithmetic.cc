@@ -208,20 +208,15 @@ Value* Arithmetic::float_binary(BinaryOp op, DType type, Value* a, Value* b) {
     case BinaryOp::Pow:
       if (type == DType::F64) return call_libm("pow", {a, b});
       return round_short(type, VectorMath(*this).power(a, b));
+    // Those of IEEE 754-2019: NaN if an operand is, and -0 below +0. llvm.minnum would give the
+    // other operand.
     case BinaryOp::Min:
-      return extremum(llvm::Intrinsic::minimum, a, b);
+      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, a, b);
     case BinaryOp::Max:
-      return extremum(llvm::Intrinsic::maximum, a, b);
+      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, a, b);
     default:
       undefined_operation(to_string(op), type);
   }
-}
-
-// llvm.minimum and llvm.maximum are those of IEEE 754-2019: NaN if an operand is, and -0 below +0.
-// llvm.minnum would give the other operand.
-Value* Arithmetic::extremum(llvm::Intrinsic::ID which, Value* a, Value* b) {
-  if (Value* found = target_.extremum(b_, which, a, b)) return found;
-  return b_.CreateBinaryIntrinsic(which, a, b);
 }
 
 Value* Arithmetic::bool_binary(BinaryOp op, Value* a, Value* b) {

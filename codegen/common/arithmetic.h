@@ -51,7 +51,6 @@ class Arithmetic {
   Value* to_tf32(Value* a);
   Value* float_unary(ir::UnaryOp op, DType type, Value* a);
   Value* float_binary(ir::BinaryOp op, DType type, Value* a, Value* b);
-  Value* extremum(llvm::Intrinsic::ID which, Value* a, Value* b);
   Value* integer_unary(ir::UnaryOp op, DType type, Value* a);
   Value* integer_binary(ir::BinaryOp op, DType type, Value* a, Value* b);
   Value* integer_division(bool remainder, DType type, Value* a, Value* b);

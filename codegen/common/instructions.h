@@ -1,10 +1,9 @@
 // Instructions: what the emitter asks of a target. Everything else is the plain LLVM IR that
 // all of them take; here is what one processor does in an instruction and another in several, or
-// not at all. A question that a target does not answer (null) has a plain form, in the emitter,
-// with the same bits.
+// not at all. A question that a target does not answer (null) has a plain form with the same bits.
 //
-//   Value* m = instructions.extremum(b, llvm::Intrinsic::maximum, x, y);
-//   if (m == nullptr) m = b.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, x, y);
+//   Value* scaled = instructions.times_power_of_two(b, value, n);
+//   if (scaled == nullptr) scaled = ..two products..
 //
 // Internal: includes LLVM headers.
 #pragma once

@@ -36,12 +36,15 @@ class X86Instructions final : public Instructions {
 
   // An x86 maximum gives its second operand where the two are zeros or one is NaN; the two ways of
   // asking differ there alone. Of both, magnitudes by `or` keep a NaN one, and +0 has its sign by
-  // `and`; a minimum has its sign by `or` too. Scalars and what fills no register are the first
-  // lanes of one: LLVM's own sequence for them goes by way of a mask, 20 cycles on a Zen 5.
+  // `and`; a minimum has its sign by `or` too, so that without AVX-512 a maximum is the minimum of
+  // what is negated: LLVM's own sequence takes five operations of the units that multiply. Scalars
+  // and what fills no register are the first lanes of one: by LLVM they go by way of a mask, 20
+  // cycles on a Zen 5, or of a branch.
   Value* extremum(Builder& b, id::ID which, Value* x, Value* y) const override {
     if (llvm::isa<llvm::Constant>(x) || llvm::isa<llvm::Constant>(y)) return nullptr;
     const unsigned filled = llvm::PowerOf2Ceil(std::max(128U, bits_of(x->getType())));
-    if (filled > 512 || !(filled == 512 ? avx512_ : avx512_short_)) return nullptr;
+    if (filled > 512 || !(filled == 512 ? avx512_ : avx512_short_))
+      return plain_extremum(b, which, x, y);
     if (bits_of(x->getType()) == filled) return whole_extremum(b, which, x, y);
     const unsigned lanes = filled / x->getType()->getScalarSizeInBits();
     return first_lanes(b, whole_extremum(b, which, widened(b, x, lanes), widened(b, y, lanes)),
@@ -99,6 +102,23 @@ class X86Instructions final : public Instructions {
 
   // _MM_FROUND_CUR_DIRECTION: the rounding mode of MXCSR.
   static Value* as_the_thread_rounds(Builder& b) { return b.getInt32(4); }
+
+  // Of any number of lanes.
+  static Value* plain_extremum(Builder& b, id::ID which, Value* x, Value* y) {
+    if (!x->getType()->isVectorTy()) {
+      const unsigned lanes = 128 / x->getType()->getScalarSizeInBits();
+      return first_lanes(b, plain_extremum(b, which, widened(b, x, lanes), widened(b, y, lanes)),
+                         x->getType());
+    }
+    if (which == id::maximum)
+      return b.CreateFNeg(plain_extremum(b, id::minimum, b.CreateFNeg(x), b.CreateFNeg(y)));
+    llvm::Type* as_bits =
+        x->getType()->getWithNewType(b.getIntNTy(x->getType()->getScalarSizeInBits()));
+    const auto one_way = [&](Value* p, Value* q) {
+      return b.CreateBitCast(b.CreateSelect(b.CreateFCmpOLT(p, q), p, q), as_bits);
+    };
+    return b.CreateBitCast(b.CreateOr(one_way(x, y), one_way(y, x)), x->getType());
+  }
 
   // Of vectors that fill a register.
   static Value* whole_extremum(Builder& b, id::ID which, Value* x, Value* y) {

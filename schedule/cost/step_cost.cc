@@ -16,9 +16,10 @@ constexpr std::int64_t kMostTaps = 8;  // of a reduction's innermost loop that i
 constexpr double kStepL2Rate = 24;
 constexpr double kUnhiddenMoves = 0.1;  // of loads behind operations, or the other way round
 constexpr double kDivision = 5, kFunction = 12, kAddition = 0.5;  // vector instructions
-// The greater of two floats on x86 without AVX-512, measured on a Zen 3: zeros are told apart, and
-// NaN is kept. With AVX-512 there are as many, in other units; they count as one.
-constexpr double kGreaterOperations = 5;
+// The greater of two floats on x86 without AVX-512, where zeros are told apart, and NaN is kept:
+// two operations of the units that multiply, and two of others. With AVX-512 there are as many;
+// they count as one.
+constexpr double kGreaterOperations = 2;
 constexpr int kGreaterTemporaries = 2;
 constexpr double kElementCycles = 1;  // a lane loaded by itself and put into its vector
 constexpr double kScatterCycles = 1;  // a lane taken out of its vector and stored
