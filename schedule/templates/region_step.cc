@@ -81,6 +81,10 @@ ir::Program middle_step(const ir::Program& program, const ir::Region& region) {
   return step;
 }
 
+bool is_reference_order(std::span<const Directive> directives) {
+  return std::ranges::all_of(directives, is_nest);
+}
+
 void join_steps(const ir::Program& program, const ir::Region& region,
                 std::span<const std::size_t> begins, std::vector<Directive>& directives) {
   std::vector<NestTree> nests;

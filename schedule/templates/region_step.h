@@ -24,6 +24,9 @@ const ir::Region* region_begun_by(const ir::Program& program, const ir::Statemen
 // a result. Bounds of the region are numbers, and it has steps.
 ir::Program middle_step(const ir::Program& program, const ir::Region& region);
 
+// Whether nests of a step change nothing: loops without lanes or tiles.
+bool is_reference_order(std::span<const Directive> directives);
+
 // Directives from the first of `begins` on, at which those of the nests of a step begin (there is
 // one), become those of one nest of the region: what stands before each `nest`, the nest, what
 // stands behind each. Statements without a nest are in their places, in reference order.

@@ -147,10 +147,13 @@ class TemplateScheduler {
     const ir::Program step = middle_step(kernel_.program, *region);
     const State reference = reference_state(std::make_shared<const ir::Program>(step));
     KernelSoFar kernel{step, reference, kernel_.machine, kernel_.number, kernel_.staged};
-    const std::size_t nests = script_.begins.size();
+    const std::size_t nests = script_.begins.size(), before = script_.directives.size();
     const Noted noted(options_);
-    if (TemplateScheduler(kernel, script_, options_).run() || script_.begins.size() == nests) {
+    if (TemplateScheduler(kernel, script_, options_).run() ||
+        is_reference_order(std::span(script_.directives).subspan(before))) {
       noted.forget();
+      script_.directives.resize(before);
+      script_.begins.resize(nests);
       return 0;
     }
     join_steps(kernel_.program, *region, std::span(script_.begins).subspan(nests),
