@@ -7,6 +7,7 @@
 #include "ir/contraction.h"
 #include "ir/relations.h"
 #include "schedule/cost/lanes.h"
+#include "schedule/state/tile_begins.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -36,6 +37,14 @@ NestAccess describe(const ir::Program& program, const Access& access,
     result.subscripts.push_back(std::move(coefficients));
   }
   return result;
+}
+
+// Tiles count from the first value of their loop: in those of i from 5 on, x[i//16] stays for none.
+std::int64_t in_place_from_begin(const ir::Statement& main, const std::string& loop,
+                                 std::int64_t stays) {
+  if (stays == 1) return 1;
+  const auto first = first_value(main, loop);
+  return first ? std::gcd(stays, *first) : 1;
 }
 
 bool is_same_place(const ir::Access& a, const ir::Access& b) {
@@ -165,6 +174,8 @@ NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main
   const auto add = [&](const auto& access, const ir::Load* load, bool each_step) {
     if (stays_inside(program, access.buffer, main, others)) return;
     NestAccess described = describe(program, access, result.loops);
+    for (std::size_t l = 0; l < result.loops.size(); ++l)
+      described.stays[l] = in_place_from_begin(main, result.loops[l].name, described.stays[l]);
     described.load = load;
     described.each_step = each_step;
     result.all.push_back(std::move(described));

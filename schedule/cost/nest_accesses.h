@@ -27,7 +27,7 @@ struct NestAccess {
   std::int64_t element_bytes = 4;
   bool each_step = false;             // once per step of the reduction; else once per point
   std::vector<std::int64_t> strides;  // in elements, by loop; absolute
-  // By loop: iterations_in_place (schedule/cost/lanes.h).
+  // By loop: iterations_in_place (schedule/cost/lanes.h), of tiles that count from its begin.
   std::vector<std::int64_t> stays;
   // By dimension: coefficients by loop; absolute.
   std::vector<std::vector<std::int64_t>> subscripts;

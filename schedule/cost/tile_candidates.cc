@@ -144,8 +144,10 @@ class TileFinder {
   // A definition wants neighbours in its lanes. A sum may lie across memory, where it is stored
   // once for all of its steps, from registers.
   bool suits_lanes(const std::string& loop) const {
+    const std::int64_t lanes = machine_.lanes(nest_.dtype);
+    const bool is_aligned = first_value(*q_.main, loop).value_or(1) % lanes == 0;
     const auto carries = [&](const ir::Statement* s) {
-      return can_carry_lanes(*q_.program, *s, loop, machine_.lanes(nest_.dtype));
+      return can_carry_lanes(*q_.program, *s, loop, is_aligned ? lanes : 1);
     };
     if (!carries(q_.main) || !std::ranges::all_of(q_.others, carries)) return false;
     const std::int64_t stride = ir::stride_of(*q_.program, q_.main->writes[0], loop).value_or(0);

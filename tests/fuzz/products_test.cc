@@ -79,7 +79,8 @@ std::string drawn_convolution(Random& random) {
 }
 
 // A convolution in groups, whose channels read those of their group: of one size or another, so
-// that vectors and tiles of channels fit into a group or do not, and with borders or without.
+// that vectors and tiles of channels fit into a group or do not, with borders or without, and of
+// all channels or of those from one in the middle of a group on.
 std::string drawn_groups(Random& random) {
   const auto text = [](int number) { return std::to_string(number); };
   const int groups = random.between(2, 3),
@@ -87,6 +88,7 @@ std::string drawn_groups(Random& random) {
       of = random.between(2, 5), high = random.between(2, 4), wide = random.between(3, 7),
             taps = random.pick(std::vector<int>{1, 3, 5}), stride = random.between(1, 2);
   const bool has_border = random.chance(60);
+  const std::string begin = text(random.chance(30) ? random.between(1, own) : 0);
   const int left = has_border ? taps / 2 : 0;
   const auto extent = [&](int results) {
     return text(stride * (results - 1) + taps - left * (has_border ? 2 : 0));
@@ -99,10 +101,11 @@ std::string drawn_groups(Random& random) {
   return "program groups()\n  in    x: f32[" + text(groups * of) + ", " + extent(high) + ", " +
          extent(wide) + "]\n  const w: f32[" + text(groups * own) + ", " + text(of) + ", " +
          text(taps) + ", " + text(taps) + "]\n  out   y: f32[" + text(groups * own) + ", " +
-         text(high) + ", " + text(wide) + "]\n  y[c, h, q] = sum[d, r, s] " +
-         (has_border ? "(" + read + " else 0)" : read) + " * w[c, d, r, s]  for c in 0.." +
-         text(groups * own) + ", h in 0.." + text(high) + ", q in 0.." + text(wide) + ", d in 0.." +
-         text(of) + ", r in 0.." + text(taps) + ", s in 0.." + text(taps) + "\n";
+         text(high) + ", " + text(wide) + "]\n  Z: y[c, h, q] = 0  for c in 0.." + begin +
+         ", h in 0.." + text(high) + ", q in 0.." + text(wide) + "\n  y[c, h, q] = sum[d, r, s] " +
+         (has_border ? "(" + read + " else 0)" : read) + " * w[c, d, r, s]  for c in " + begin +
+         ".." + text(groups * own) + ", h in 0.." + text(high) + ", q in 0.." + text(wide) +
+         ", d in 0.." + text(of) + ", r in 0.." + text(taps) + ", s in 0.." + text(taps) + "\n";
 }
 
 // What is drawn, and words of its schedules of which each must be seen.

@@ -73,6 +73,12 @@ program groups()
       kGroups, 1, {{"c", 96}, {"h", 25}, {"q", 11}, {"d", 47}, {"r", 3}, {"s", 3}});
   CHECK(choice.lane == "c");
   CHECK(48 % (choice.tile.vectors * 16) == 0);
+  // Tiles from the fifth channel on lie across groups.
+  std::string later = kGroups;
+  later.insert(later.find_last_not_of('\n') + 1, "  for c in 5..96, h in 0..25, q in 0..11");
+  CHECK(schedule::choice_of(later, 1,
+                            {{"c", 91}, {"h", 25}, {"q", 11}, {"d", 47}, {"r", 3}, {"s", 3}})
+            .lane == "q");
 }
 
 namespace {
