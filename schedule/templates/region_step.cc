@@ -16,6 +16,14 @@ bool is_nest(const Directive& directive) {
   return std::holds_alternative<Nest>(directive.operation);
 }
 
+// Serial loops alone: no lanes, no threads, nothing unrolled.
+bool is_serial(const NestTree& tree) {
+  if (const auto* loop = std::get_if<NestLoop>(&tree->op))
+    return loop->kind == LoopKind::Serial && is_serial(loop->body);
+  const auto* sequence = std::get_if<NestSequence>(&tree->op);
+  return !sequence || std::ranges::all_of(sequence->children, is_serial);
+}
+
 // Statements and regions as they stand; `;` between them.
 NestTree in_reference_order(const ir::Program& program, const ir::Item& item) {
   const auto* region = std::get_if<ir::Region>(&item);
@@ -82,7 +90,9 @@ ir::Program middle_step(const ir::Program& program, const ir::Region& region) {
 }
 
 bool is_reference_order(std::span<const Directive> directives) {
-  return std::ranges::all_of(directives, is_nest);
+  return std::ranges::all_of(directives, [](const Directive& directive) {
+    return is_nest(directive) && is_serial(std::get<Nest>(directive.operation).tree);
+  });
 }
 
 void join_steps(const ir::Program& program, const ir::Region& region,

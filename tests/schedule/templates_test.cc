@@ -370,6 +370,20 @@ program steps(M, N)
     CHECK_MESSAGE(has(steps.text, part), part << " in\n" << steps.text);
 }
 
+TEST_CASE("templates: a step with lanes and without a tile is not in reference order") {
+  const Written lanes = written(R"(
+program lanes(N)
+  in  x: f32[N]
+  out y: f32[3, N]
+  out z: f32[3]
+  loop t in 0..3
+    R: y[t, i] = (y[t-1, i] else 0) + x[i]
+    S: z[t] = y[t, 0]
+)",
+                                {{"N", 64}});
+  CHECK_MESSAGE(has(lanes.text, "nest t > { <i> > R; S }"), lanes.text);
+}
+
 TEST_CASE("templates: the step in the middle is no witness for those whose order it breaks") {
   // In step 5 e reads at its point what d wrote, in the steps behind it what d writes later.
   const auto program = schedule::bound_program(R"(
