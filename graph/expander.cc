@@ -272,10 +272,12 @@ void Expander::scatter(const std::string& buffer, const Ranges& ranges, const Po
 }
 
 void Expander::accumulate(const std::string& buffer, const Ranges& ranges, const Ranges& reductions,
-                          ir::Combiner combiner, const Element& element, const Constraints& where) {
+                          ir::Combiner combiner, const Element& element, const Constraints& where,
+                          const Element& initial) {
   scope_ = join(ranges, reductions);
   const Subscripts at = subscripts_of(ranges);
-  program_.reduce({buffer, indices_of(at)}, ranges, reductions, combiner, element(at), where);
+  program_.reduce({buffer, indices_of(at)}, ranges, reductions, combiner, element(at), where,
+                  initial ? initial(at) : nullptr);
 }
 
 void Expander::accumulate_arg(const std::string& best, const std::string& position,

@@ -81,7 +81,8 @@ class Expander {
   void scatter(const std::string& buffer, const Ranges& ranges, const Position& to,
                const Element& element);
   void accumulate(const std::string& buffer, const Ranges& ranges, const Ranges& reductions,
-                  ir::Combiner combiner, const Element& element, const Constraints& where = {});
+                  ir::Combiner combiner, const Element& element, const Constraints& where = {},
+                  const Element& initial = {});  // empty: the combiner's identity
   void accumulate_arg(const std::string& best, const std::string& position, const Ranges& ranges,
                       const Ranges& reductions, ir::Combiner combiner, const Element& value,
                       const Element& place, const Constraints& where = {});

@@ -109,6 +109,7 @@ enum class OpKind : std::uint8_t {
   ArgMin,
   CumSum,
   TopK,
+  Recurrence,
   // contractions, windows, normalisations
   MatMul,
   Gemm,
@@ -243,6 +244,27 @@ struct TopKAttributes {
   bool operator==(const TopKAttributes&) const = default;
   void print(AttributeText& text) const;
 };
+enum class Cell : std::uint8_t { Rnn, Gru, Lstm };
+struct GateActivation {
+  OpKind op = OpKind::Tanh;
+  double alpha = 0, beta = 0;  // as in ActivationAttributes
+  bool operator==(const GateActivation&) const = default;
+};
+// One layer in one direction, step by step. Inputs: x [steps, batch, gates * hidden], of each
+// step what gates have without the state, biases included; the weight [hidden, gates * hidden] of
+// the state; or kNoValue: the states h and c [batch, hidden] before the first step; the lengths i64
+// [batch] of the sequences; weights of peepholes [3 * hidden]; what a GRU adds to the state's
+// product for its candidate [hidden]. Outputs: h of all steps [steps, batch, hidden], the last h,
+// the last c. Gates are in ONNX's order (ops/recurrence.cc).
+struct RecurrenceAttributes {
+  Cell cell = Cell::Lstm;
+  bool backwards = false;
+  bool reset_after = false;  // a GRU's reset gate multiplies the product, not the state
+  double clip = 0;           // what activations get lies within -clip and clip; 0: anywhere
+  std::vector<GateActivation> activations = {};  // f; f, g; f, g, h
+  bool operator==(const RecurrenceAttributes&) const = default;
+  void print(AttributeText& text) const;
+};
 struct GatherNDAttributes {
   std::int64_t batch_dims = 0;
   bool operator==(const GatherNDAttributes&) const = default;
@@ -313,7 +335,7 @@ struct LrnAttributes {
 using Attributes =
     std::variant<NoAttributes, ActivationAttributes, InfAttributes, CastAttributes, ConvAttributes,
                  StftAttributes, PoolAttributes, GemmAttributes, AxisAttributes, SoftmaxAttributes,
-                 ReduceAttributes, ArgAttributes, CumSumAttributes, TopKAttributes,
+                 ReduceAttributes, ArgAttributes, CumSumAttributes, TopKAttributes, RecurrenceAttributes,
                  GatherNDAttributes, ScatterAttributes, EinsumAttributes, ShapeAttributes,
                  TransposeAttributes, SliceAttributes, PadAttributes, TileAttributes,
                  TriluAttributes, NormAttributes, LrnAttributes>;

@@ -63,6 +63,15 @@ void CumSumAttributes::print(AttributeText& text) const {
 void TopKAttributes::print(AttributeText& text) const {
   text.add("axis", axis).add("k", k).add("largest", largest);
 }
+void RecurrenceAttributes::print(AttributeText& text) const {
+  static constexpr const char* kCells[] = {"RNN", "GRU", "LSTM"};
+  std::string all;
+  for (const auto& [op, alpha, beta] : activations)
+    all += (all.empty() ? "" : ",") + std::string(to_string(op));
+  text.add("cell", kCells[static_cast<int>(cell)]).add("activations", all);
+  text.flag("backwards", backwards).flag("reset_after", reset_after);
+  if (clip > 0) text.add("clip", clip);
+}
 void GatherNDAttributes::print(AttributeText& text) const { text.add("batch_dims", batch_dims); }
 void ScatterAttributes::print(AttributeText& text) const {
   static constexpr const char* kReductions[] = {"none", "add", "mul", "max", "min"};

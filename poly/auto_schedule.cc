@@ -1,8 +1,10 @@
 #include "poly/auto_schedule.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
+#include <limits>
 
 #include "ir/free_regions.h"
 #include "ir/relations.h"
@@ -13,6 +15,7 @@
 #include "poly/region_nest.h"
 #include "poly/register_tiles.h"
 #include "poly/state_price.h"
+#include "poly/step_by_step.h"
 #include "poly/strategy_cpu.h"
 #include "poly/strategy_gpu.h"
 #include "poly/whole_program.h"
@@ -53,6 +56,9 @@ bool has_regions(const ir::Program& program) {
   return std::ranges::any_of(program.statements,
                              [](const ir::Statement& s) { return s.region_depth > 0; });
 }
+
+// Of the price as a whole, by which steps have to be cheaper.
+constexpr double kClearlyCheaper = 0.8;
 
 struct Arranged {
   NestSchedule schedule;
@@ -277,6 +283,54 @@ Result<Arranged> arrange_apart(const ir::Program& program, const schedule::Preco
   return rest;
 }
 
+// What a Program with ordered regions does, step by step: in its text or without divisions that
+// change once.
+std::optional<schedule::Script> scheduled_by_steps(const ir::Program& program,
+                                                   const ir::Program& planned,
+                                                   const Machine& machine,
+                                                   const StrategyOptions& strategy,
+                                                   std::uint64_t quota) {
+  StrategyOptions numbered = strategy;
+  numbered.refused = nullptr;  // a part is not what was asked for
+  return script_by_steps(program, planned, machine, [&](const ir::Program& part, int first) {
+    numbered.first_number = first;
+    const Result<Arranged> arranged = arrange(part, machine, numbered, quota);
+    return arranged ? arranged->schedule.nests : std::vector<schedule::NestPlan>();
+  });
+}
+
+// Infinity: it is no schedule.
+double price_of_script(const std::shared_ptr<const ir::Program>& program,
+                       const schedule::Script& script, const Machine& machine) {
+  const auto state = schedule::replay(program, script, machine, {schedule::ProofLevel::Off, {}});
+  return state ? cycles_of(*state, machine) : std::numeric_limits<double>::infinity();
+}
+
+// The script by steps where it is cheaper than the one for all instances, if there is one, by more
+// than prices may be wrong by, and legal.
+Result<schedule::Script> cheaper_of(const ir::Program& program, Result<schedule::Script> as_a_whole,
+                                    const std::optional<schedule::Script>& by_steps,
+                                    const Machine& machine, const StrategyOptions& strategy,
+                                    std::vector<std::string>* considered) {
+  if (!by_steps) return as_a_whole;
+  const auto shared = std::make_shared<const ir::Program>(program);
+  const double steps = price_of_script(shared, *by_steps, machine);
+  const double whole = as_a_whole ? price_of_script(shared, *as_a_whole, machine)
+                                  : std::numeric_limits<double>::infinity();
+  if (considered && std::isfinite(steps))
+    considered->push_back("step by step: " + cycles_text(steps));
+  if (!(steps < kClearlyCheaper * whole)) return as_a_whole;
+  const auto level = strategy.proves ? schedule::ProofLevel::Directive : schedule::ProofLevel::Off;
+  const auto proved = schedule::replay(shared, *by_steps, machine, {level, {}});
+  if (proved) {
+    if (considered) considered->push_back("taken instead: step by step");
+    return *by_steps;
+  }
+  if (considered) considered->push_back("lost: step by step: " + proved.error().headline);
+  if (strategy.refused) strategy.refused->push_back({"step by step", *by_steps, proved.error()});
+  return as_a_whole;
+}
+
 Result<schedule::Script> schedule_plain(const ir::Program& program, const Machine& machine,
                                         const PolyOptions& options,
                                         const schedule::Precomputing& precomputing) {
@@ -290,22 +344,33 @@ Result<schedule::Script> schedule_plain(const ir::Program& program, const Machin
                                  .keep_order = options.keep_order,
                                  .proves = options.proves,
                                  .refused = options.refused};
-  Result<Arranged> arranged =
-      precomputing.empty() ? arrange(planned, machine, strategy, options.quota)
-                           : arrange_apart(planned, precomputing, machine, strategy, options.quota);
-  if (!arranged) return arranged.error();
-  if (options.notes)
-    for (const auto& notes : {arranged->given_up, arranged->schedule.notes})
-      options.notes->insert(options.notes->end(), notes.begin(), notes.end());
-  if (options.considered) *options.considered = std::move(arranged->schedule.considered);
-  schedule::KernelPlan plan{.nests = std::move(arranged->schedule.nests)};
-  if (free)
-    for (const auto& [statement, loop] : free->shared) plan.apart.push_back({statement, loop});
-  if (!options.affine_core_only && !machine.gpu)
-    for (const std::string& result :
-         schedule::streamed_results(program, machine, reused_results(plan)))
-      plan.streams.push_back({result, schedule::Provenance::TileModel});
-  return schedule::write_script(program, options.affine_core_only ? "isl" : "poly", machine, plan);
+  const auto as_a_whole = [&]() -> Result<schedule::Script> {
+    Result<Arranged> arranged =
+        precomputing.empty()
+            ? arrange(planned, machine, strategy, options.quota)
+            : arrange_apart(planned, precomputing, machine, strategy, options.quota);
+    if (!arranged) return arranged.error();
+    if (options.notes)
+      for (const auto& notes : {arranged->given_up, arranged->schedule.notes})
+        options.notes->insert(options.notes->end(), notes.begin(), notes.end());
+    if (options.considered) *options.considered = std::move(arranged->schedule.considered);
+    schedule::KernelPlan plan{.nests = std::move(arranged->schedule.nests)};
+    if (free)
+      for (const auto& [statement, loop] : free->shared) plan.apart.push_back({statement, loop});
+    if (!options.affine_core_only && !machine.gpu)
+      for (const std::string& result :
+           schedule::streamed_results(program, machine, reused_results(plan)))
+        plan.streams.push_back({result, schedule::Provenance::TileModel});
+    return schedule::write_script(program, options.affine_core_only ? "isl" : "poly", machine,
+                                  plan);
+  };
+  Result<schedule::Script> whole = as_a_whole();
+  if (options.affine_core_only || machine.gpu || free || !precomputing.empty() ||
+      !has_regions(planned))
+    return whole;
+  return cheaper_of(program, std::move(whole),
+                    scheduled_by_steps(program, planned, machine, strategy, options.quota), machine,
+                    strategy, options.considered);
 }
 
 }  // namespace

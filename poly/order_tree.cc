@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
+#include "ir/domain.h"
 #include "poly/row_span.h"
 #include "support/is_among.h"
 
@@ -36,11 +38,53 @@ OrderTree with_own_loops(const ir::Statement& statement, RowSpan around) {
   return own.loops.empty() ? own.child : order_band(std::move(own));
 }
 
+// Iterators of one value, known without others.
+std::set<std::string> single_iterators(const ir::Statement& s) {
+  std::set<std::string> single;
+  const ir::DomainBounds bounds = ir::bounds_of(s.domain, s.iterators);
+  for (std::size_t i = 0; i < s.iterators.size(); ++i) {
+    const ir::Bounds& own = bounds.of[i];
+    if (own.lower.size() == 1 && own.upper.size() == 1 && own.lower[0].is_constant() &&
+        own.upper[0] == own.lower[0])
+      single.insert(s.iterators[i]);
+  }
+  return single;
+}
+
+// Loops over iterators of one value that all statements of the tree have, and no row around tells.
+OrderBand single_loops(const OrderTree& tree, const ir::Program& program,
+                       std::map<std::string, RowSpan>& around) {
+  OrderBand band;
+  const std::vector<std::string> statements = statements_below(tree);
+  if (statements.empty()) return band;
+  std::set<std::string> common = single_iterators(program.statement(statements.front()));
+  for (const std::string& name : statements) {
+    const std::set<std::string> own = single_iterators(program.statement(name));
+    std::erase_if(common, [&](const std::string& it) { return !own.contains(it); });
+  }
+  for (const std::string& it : common) {
+    const ir::Affine row = ir::Affine::symbol(it);
+    std::map<std::string, RowSpan> with = around;
+    OrderLoop loop;
+    for (const std::string& name : statements)
+      if (with.at(name).add(row)) loop.rows[name] = row;
+    if (loop.rows.size() < statements.size()) continue;
+    band.loops.push_back(std::move(loop));
+    around = std::move(with);
+  }
+  return band;
+}
+
 // isl leaves out loops of one iteration and rows that others imply. A nest needs as many
 // independent rows for a statement as it has iterators (their span is all of them, row_span.h): the
-// missing ones become loops of its own at its leaf.
+// missing ones become loops of its own at its leaf. Loops of one iteration that all statements
+// below have go around them instead: what is innermost may have lanes.
 OrderTree with_all_loops(const OrderTree& tree, const ir::Program& program,
                          std::map<std::string, RowSpan> around) {
+  if (OrderBand single = single_loops(tree, program, around); !single.loops.empty()) {
+    single.child = with_all_loops(tree, program, std::move(around));
+    return order_band(std::move(single));
+  }
   if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op))
     return with_own_loops(program.statement(leaf->statement), around.at(leaf->statement));
   if (const auto* band = std::get_if<OrderBand>(&tree->op)) {

@@ -54,7 +54,9 @@ class Pricer {
       const bool is_known = found != ranges.end() && found->second.min && found->second.max;
       const double trips =
           is_known ? static_cast<double>(*found->second.max - *found->second.min + 1) : kOpenSize;
-      loops_.push_back({loop->name, loop->kind, std::max(1.0, trips)});
+      // One iteration changes nothing, wherever it stands: below lanes, too.
+      if (trips > 1 || loop->kind != LoopKind::Serial)
+        loops_.push_back({loop->name, loop->kind, std::max(1.0, trips)});
     }
     share_ = std::min(1.0, points() / box());
     for (const schedule::AccessRef& access : schedule::accesses_of(s)) add(access);

@@ -249,6 +249,14 @@ ValueId NodeContext::emit(OpKind op, Attributes attributes, std::vector<ValueId>
   return id;
 }
 
+std::vector<ValueId> NodeContext::emit_all(OpKind op, Attributes attributes,
+                                           std::vector<ValueId> inputs, std::size_t outputs) {
+  std::vector<std::string> names;
+  while (names.size() < outputs) names.push_back(intermediate_name());
+  add(op, std::move(attributes), std::move(inputs), names);
+  return state_.graph.nodes.back().outputs;
+}
+
 // A few bytes of a model can ask for many: ConstantOfShape, EyeLike, a window.
 void NodeContext::count_made(const TensorType& type) {
   state_.made_bytes += graph::size_in_bytes(type);

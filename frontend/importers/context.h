@@ -113,6 +113,9 @@ class NodeContext {
   // Making nodes. Small integer nodes of constants are evaluated at once: they are
   // shape arithmetic.
   ValueId emit(OpKind op, Attributes attributes, std::vector<ValueId> inputs);
+  // A node of several outputs.
+  std::vector<ValueId> emit_all(OpKind op, Attributes attributes, std::vector<ValueId> inputs,
+                                std::size_t outputs);
   ValueId add_constant(const Tensor& tensor);
   ValueId reshape(ValueId id, Dims shape);
   ValueId cast(ValueId id, DType to);  // id itself where the type is the same

@@ -138,9 +138,9 @@ std::optional<UnaryOp> direct(OpKind op) {
 
 // Some of these name x several times. OpTraits (op.cc) says which, so that nothing costly is
 // inlined there.
-Expr applied(const Node& node, const Expr& x) {
-  if (const auto op = direct(node.op)) return unary(*op, x);
-  switch (node.op) {
+Expr applied(OpKind kind, const Attributes& attributes, const Expr& x) {
+  if (const auto op = direct(kind)) return unary(*op, x);
+  switch (kind) {
     case OpKind::Identity:
       return x;
     case OpKind::Sign:
@@ -151,7 +151,7 @@ Expr applied(const Node& node, const Expr& x) {
       // A NaN alone differs from itself.
       return binary(BinaryOp::Ne, x, x);
     case OpKind::IsInf:
-      return is_infinite(x, std::get<InfAttributes>(node.attributes));
+      return is_infinite(x, std::get<InfAttributes>(attributes));
     case OpKind::Relu:
       return max(x, number(x, 0));
     case OpKind::HardSwish:
@@ -164,12 +164,12 @@ Expr applied(const Node& node, const Expr& x) {
     case OpKind::Mish:
       return mish(x);
     case OpKind::Cast:
-      return ir::make_cast(std::get<CastAttributes>(node.attributes).to, x);
+      return ir::make_cast(std::get<CastAttributes>(attributes).to, x);
     default:
       break;
   }
-  const auto& attributes = std::get<ActivationAttributes>(node.attributes);
-  return activation(node.op, x, attributes.alpha, attributes.beta);
+  const auto& [alpha, beta] = std::get<ActivationAttributes>(attributes);
+  return activation(kind, x, alpha, beta);
 }
 
 // Operators of several roundings: a short float is widened, so that one rounding remains.
@@ -196,6 +196,10 @@ bool takes_any_number(OpKind op) {
 }
 
 }  // namespace
+
+Expr activated(const GateActivation& by, const Expr& x) {
+  return applied(by.op, ActivationAttributes{by.alpha, by.beta}, x);
+}
 
 Types infer_unary(const Graph& graph, const Node& node) {
   if (auto no = expect_inputs(node, 1, 1)) return *no;
@@ -225,8 +229,9 @@ void expand_unary(Expander& expander, const Node& node) {
   const DType type = expander.type(x).dtype,
               wide = has_steps(node.op) ? accumulator_of(type) : type;
   expander.define(node.outputs[0], [&expander, &node, x, type, wide](const Subscripts& at) {
-    if (wide == type) return applied(node, expander.read(x, at));
-    return ir::make_cast(type, applied(node, ir::make_cast(wide, expander.read(x, at))));
+    const auto apply = [&node](const Expr& e) { return applied(node.op, node.attributes, e); };
+    if (wide == type) return apply(expander.read(x, at));
+    return ir::make_cast(type, apply(ir::make_cast(wide, expander.read(x, at))));
   });
 }
 

@@ -64,6 +64,7 @@ std::vector<ReductionBlock> ReductionBlocks::worth_pricing(const TileCandidate& 
                                  nest_.reduction_steps(), nest_.dtype};
     add(choose_reduction_block(machine_, shape, candidate.tile), all);
     if (walks_pages(candidate)) add(static_cast<std::int64_t>(kNearPages), all);
+    if (streams_only(candidate)) add(kStreamedBlocks[1], all);
   } else if (q_.main->reductions.size() == 1 && streams_only(candidate)) {
     for (const std::int64_t size : kStreamedBlocks) add(size, all);
   }
@@ -94,12 +95,16 @@ bool ReductionBlocks::walks_pages(const TileCandidate& candidate) const {
   });
 }
 
-// Each step reads its own elements, along the lanes.
+// Each step reads its own elements, along the lanes, for all rows there are; or what all lanes
+// share.
 bool ReductionBlocks::streams_only(const TileCandidate& candidate) const {
   return std::ranges::all_of(nest_.all, [&](const NestAccess& access) {
-    if (!access.each_step) return true;
-    for (std::size_t l = 0; l < nest_.loops.size(); ++l)
-      if (nest_.loops[l].extent > 1 && !access.moves_with(l)) return false;
+    if (!access.each_step || !access.moves_with(candidate.at.lane)) return true;
+    if (candidate.at.packed.contains(access.buffer)) return false;
+    for (std::size_t l = 0; l < nest_.loops.size(); ++l) {
+      const bool is_of_tile = l == candidate.at.row && candidate.tile.rows >= nest_.loops[l].extent;
+      if (nest_.loops[l].extent > 1 && !access.moves_with(l) && !is_of_tile) return false;
+    }
     return access.strides[candidate.at.lane] == 1 && access.load && !access.load->otherwise;
   });
 }

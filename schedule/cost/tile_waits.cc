@@ -17,6 +17,7 @@ constexpr double kFarWalk = 64, kFarPages = 2048;
 // Lines that follow each other are fetched ahead, in so many streams at once; where a run begins
 // they are waited for.
 constexpr double kRunStart = 10, kStreams = 16;
+constexpr double kFewRows = 8;  // that share an element: behind more, what begins is not waited for
 // A line that comes in one of several streams of its tensor, for each more.
 constexpr double kRowCycles = 0.2;
 constexpr double kBlockEnd = 4;   // of a tile: its loop ends, and begins anew
@@ -58,21 +59,33 @@ double TileWaits::run_starts(const TileCandidate& candidate, const TileLoops& ti
     const double bytes = access.bytes();
     if (!access.each_step || candidate.at.packed.contains(access.buffer) ||
         bytes < kUsableShare * static_cast<double>(machine_.l2.bytes) ||
-        (has_rows && !is_read_once(access)))
+        (has_rows && !is_of_few_rows(access)))
       continue;
     std::vector<std::int64_t> points = tile.points;
-    const bool goes_on = access.runs(points).count <= kStreams && !tile.order.empty();
-    if (goes_on) points[tile.order.back()] = nest_.loops[tile.order.back()].extent;
+    if (access.runs(points).count <= kStreams)
+      if (const auto next = innermost(tile)) points[*next] = nest_.loops[*next].extent;
+    // All of the few rows, a tile at a time.
+    for (std::size_t l = 0; l < points.size() && has_rows; ++l)
+      if (!access.moves_with(l)) points[l] = std::max<std::int64_t>(1, nest_.loops[l].extent);
     starts += access.runs(points).count * boxes(points);
   }
   return in_rows + starts * kRunStart;
 }
 
-bool TileWaits::is_read_once(const NestAccess& access) const {
-  double points = 1;
-  for (const PricedLoop& loop : nest_.loops)
-    points *= static_cast<double>(std::max<std::int64_t>(1, loop.extent));
-  return access.elements() >= points;
+bool TileWaits::is_of_few_rows(const NestAccess& access) const {
+  double points = 1, shared = 1;
+  for (std::size_t l = 0; l < nest_.loops.size(); ++l) {
+    const auto extent = static_cast<double>(std::max<std::int64_t>(1, nest_.loops[l].extent));
+    points *= extent;
+    if (!access.moves_with(l)) shared *= extent;
+  }
+  return shared <= kFewRows && access.elements() * shared >= points;
+}
+
+std::optional<std::size_t> TileWaits::innermost(const TileLoops& tile) const {
+  for (const std::size_t loop : std::views::reverse(tile.order))
+    if (tile.points[loop] < nest_.loops[loop].extent) return loop;
+  return std::nullopt;
 }
 
 double TileWaits::result_starts(const TileLoops& tile) const {

@@ -2,6 +2,7 @@
 // is looked up, streams that begin, sums between two blocks of a reduction.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "ir/program.h"
@@ -28,7 +29,7 @@ class TileWaits {
   // Between blocks of so many steps (0: there are none) sums leave the registers and come back:
   // beside the steps where no rows share a load, else the loop's end besides.
   double block_ends(const TileCandidate& candidate, std::int64_t block) const;
-  // Of what is read once from beyond the second cache. Where the tile reads few runs, the innermost
+  // Of what is read once, or for few rows, from beyond the second cache. Where the tile reads few runs, the innermost
   // loop around goes on with each.
   double run_starts(const TileCandidate& candidate, const TileLoops& tile) const;
   // Of a sum's results beyond the caches: memory is busier by a line that no prefetcher sees
@@ -42,8 +43,8 @@ class TileWaits {
   const ir::Statement& main_;
   const Machine& machine_;
 
-  // Each element in one iteration of the nest.
-  bool is_read_once(const NestAccess& access) const;
+  bool is_of_few_rows(const NestAccess& access) const;  // each element at one step of each
+  std::optional<std::size_t> innermost(const TileLoops& tile) const;  // with several iterations
   double boxes(const std::vector<std::int64_t>& points) const;
   double definition_starts(const TileCandidate& candidate, const TileLoops& tile) const;
 };

@@ -15,7 +15,7 @@
 #include "schedule/state/digits.h"
 #include "schedule/templates/expand_template.h"
 #include "schedule/templates/nests.h"
-#include "schedule/templates/region_step.h"
+#include "schedule/script/region_step.h"
 #include "support/error.h"
 
 namespace polyte::schedule {
@@ -157,7 +157,7 @@ class TemplateScheduler {
       return 0;
     }
     join_steps(kernel_.program, *region, std::span(script_.begins).subspan(nests),
-               script_.directives);
+               Provenance::Template, script_.directives);
     script_.begins.resize(nests + 1);
     script_.has_steps = true;
     kernel_.number = kernel.number - 1;

@@ -76,7 +76,7 @@ program products(N)
 )";
   const std::string shared = planned_large(text, kLarge, kSmall, cores(8));
   CAPTURE(shared);
-  CHECK(has(shared, "nest par j.o > i > <j.i> > T"));
+  CHECK(has(shared, "nest par j.o > i.o > j.i.o > [i.i] > <j.i.i> > T"));
   CHECK(has(shared, "nest par i.o > "));
   CHECK(share_a_nest(planned(text), "S", "T"));
 }

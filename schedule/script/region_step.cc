@@ -1,4 +1,4 @@
-#include "schedule/templates/region_step.h"
+#include "schedule/script/region_step.h"
 
 #include <algorithm>
 #include <set>
@@ -96,7 +96,8 @@ bool is_reference_order(std::span<const Directive> directives) {
 }
 
 void join_steps(const ir::Program& program, const ir::Region& region,
-                std::span<const std::size_t> begins, std::vector<Directive>& directives) {
+                std::span<const std::size_t> begins, Provenance by,
+                std::vector<Directive>& directives) {
   std::vector<NestTree> nests;
   std::vector<Directive> before, behind;
   for (std::size_t i = 0; i < begins.size(); ++i) {
@@ -109,7 +110,7 @@ void join_steps(const ir::Program& program, const ir::Region& region,
   }
   directives.resize(begins.front());
   std::ranges::move(before, std::back_inserter(directives));
-  directives.push_back({Nest{"", with_nests(program, region, nests)}, Provenance::Template});
+  directives.push_back({Nest{"", with_nests(program, region, nests)}, by});
   std::ranges::move(behind, std::back_inserter(directives));
 }
 
