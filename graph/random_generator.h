@@ -72,6 +72,7 @@ class RandomGenerator {
   void add_global_pool(ValueId x);
   void add_matrix_product(ValueId x);
   void add_einsum(ValueId x);
+  void add_recurrence(ValueId x);
   void add_frames(ValueId x);
   void add_reduction(ValueId x);
   void add_rounded(ValueId x);

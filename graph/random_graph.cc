@@ -391,7 +391,8 @@ void RandomGenerator::add_some_node() {
                                              &G::add_gather_nd,
                                              &G::add_scatter,
                                              &G::add_arg,
-                                             &G::add_top_k};
+                                             &G::add_top_k,
+                                             &G::add_recurrence};
   (this->*one_of(kMakers))(x);
 }
 

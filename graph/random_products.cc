@@ -65,4 +65,53 @@ void RandomGenerator::add_einsum(ValueId x) {
   add(OpKind::Einsum, einsum, inputs, {most, m.unit});
 }
 
+// One to three steps of any cell; gates are cut at zero and at nothing else, so that their products
+// stay exact.
+void RandomGenerator::add_recurrence(ValueId x) {
+  if (!floats() || rank(x) == 0 || shape(x).back() > 12 || count(x) > 128) return;
+  const std::int64_t columns = shape(x).back(), rows = count(x) / columns;
+  std::int64_t steps = 1 + below(3);
+  while (rows % steps != 0) --steps;
+  const Cell cell = one_of<Cell>({Cell::Rnn, Cell::Gru, Cell::Lstm});
+  const std::int64_t gates = cell == Cell::Rnn ? 1 : cell == Cell::Gru ? 3 : 4;
+  if (columns % gates != 0) return;
+  const std::int64_t batch = rows / steps, hidden = columns / gates;
+  const auto maybe = [&](Dims dims, const std::vector<double>& choices) {
+    return chance(2) ? constant(std::move(dims), choices) : kNoValue;
+  };
+  const Magnitude m = size(x);
+  const ValueId sequence =
+      add(OpKind::Reshape, ShapeAttributes{{steps, batch, columns}}, {x}, m);
+  if (sequence == kNoValue) return;
+  const ValueId weight = constant({hidden, columns}, {-1, 0, 1});
+  const ValueId h = maybe({batch, hidden}, {-1, 0, 2});
+  const ValueId c = cell == Cell::Lstm ? maybe({batch, hidden}, {-1, 0, 2}) : kNoValue;
+  const ValueId lengths = chance(2) ? index_constant({batch}, steps + 1) : kNoValue;
+  const ValueId peepholes = cell == Cell::Lstm ? maybe({3 * hidden}, {-1, 0, 1}) : kNoValue;
+  const ValueId bias = cell == Cell::Gru ? maybe({hidden}, {-1, 0, 1}) : kNoValue;
+  RecurrenceAttributes attributes{.cell = cell, .backwards = chance(2), .reset_after = chance(2)};
+  attributes.activations.assign(static_cast<std::size_t>(gates == 1 ? 1 : gates - 1),
+                                {OpKind::Relu});
+  // What a step makes of the state: a product of two gates has the unit of both.
+  const auto width = static_cast<double>(hidden);
+  Magnitude state{2, 1}, cells{2, 1};
+  for (std::int64_t t = 0; t < steps; ++t) {
+    const Magnitude gate{m.most + (width + 1) * (state.most + cells.most) + 1,
+                         std::min({m.unit, state.unit, cells.unit})};
+    const Magnitude two{gate.most * gate.most, gate.unit * gate.unit};
+    if (cell == Cell::Rnn) {
+      state = gate;
+    } else if (cell == Cell::Gru) {
+      const Magnitude candidate{(width + 2) * two.most, two.unit};
+      state = {(gate.most + 2) * candidate.most, std::min(1.0, gate.unit) * candidate.unit};
+    } else {
+      cells = {2 * two.most, two.unit};
+      state = {gate.most * cells.most, gate.unit * cells.unit};
+    }
+  }
+  add(OpKind::Recurrence, attributes, {sequence, weight, h, c, lengths, peepholes, bias},
+      {std::max(state.most, cells.most), std::min(state.unit, cells.unit)},
+      cell == Cell::Lstm ? 3 : 2);
+}
+
 }  // namespace polyte::graph

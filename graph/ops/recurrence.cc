@@ -2,15 +2,15 @@
 // inputs of all steps are made before. In the letters of ONNX, x has Xt W' + Wb and all of Rb that
 // no gate multiplies:
 //
-//   loop t in 0..T
-//     RNN    H = f(x[t] + H R')
-//     GRU    z, r = f(x[t] + H R');  h = g(x[t] + (r * H) R' + Rb)
-//            or, with reset_after,   h = g(x[t] + r * (H R' + Rb))
+//   loop i in 0..T
+//     RNN    H = f(x[i] + H R')
+//     GRU    z, r = f(x[i] + H R');  h = g(x[i] + (r * H) R' + Rb)
+//            or, with reset_after,   h = g(x[i] + r * (H R' + Rb))
 //            H = (1 - z) * h + z * H
-//     LSTM   i, o, f, c = x[t] + H R'
+//     LSTM   i, o, f, c = x[i] + H R'
 //            C = f(f + P * C) * C + f(i + P * C) * g(c)
 //            H = f(o + P * C) * h(C)
-//     y[t] = H
+//     y[i] = H
 //
 // A sequence that is shorter than the others keeps its state behind its end; its y is 0 there.
 // Short floats: sums and gates are computed in f32, states are rounded.
@@ -50,7 +50,7 @@ class Steps {
     y_ = expander_.store(node_.outputs[0]);
     h_ = state(1, kH0, "h");
     if (attributes_.cell == Cell::Lstm) c_ = state(2, kC0, "c");
-    expander_.in_order({"t", 0, steps_}, [&] {
+    expander_.in_order({"i", 0, steps_}, [&] {
       if (attributes_.cell == Cell::Rnn) rnn_step();
       if (attributes_.cell == Cell::Gru) gru_step();
       if (attributes_.cell == Cell::Lstm) lstm_step();
@@ -66,8 +66,8 @@ class Steps {
   std::string y_, h_, c_;
 
   Affine time() const {
-    const Affine t = Affine::symbol("t");
-    return attributes_.backwards ? Affine(steps_ - 1) - t : t;
+    const Affine i = Affine::symbol("i");
+    return attributes_.backwards ? Affine(steps_ - 1) - i : i;
   }
   Ranges elements() const { return {{"b", 0, batch_}, {"n", 0, hidden_}}; }
   Expr widened(const Expr& x) const { return x->type == sum_type_ ? x : ir::make_cast(sum_type_, x); }
@@ -102,7 +102,7 @@ class Steps {
     if (with_x)
       x = [&](const Subscripts& at) { return operand(kX, {time(), at[0], at[1] + first}); };
     expander_.accumulate(
-        buffer, {{"b", 0, batch_}, {"q", 0, columns}}, {{"k", 0, hidden_}}, ir::Combiner::Sum,
+        buffer, {{"b", 0, batch_}, {"j", 0, columns}}, {{"k", 0, hidden_}}, ir::Combiner::Sum,
         [&](const Subscripts& at) {
           return mul(load(from, {at[0], k}), operand(kWeight, {k, at[1] + first}));
         },

@@ -390,6 +390,7 @@ TEST_CASE(
                           OpKind::ArgMax,
                           OpKind::CumSum,
                           OpKind::TopK,
+                          OpKind::Recurrence,
                           OpKind::MatMul,
                           OpKind::Gemm,
                           OpKind::Einsum,
