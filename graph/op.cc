@@ -14,15 +14,15 @@ using Expand = void(Expander& expander, const Node& node);
 Infer infer_unary, infer_binary, infer_where, infer_clip, infer_reshape, infer_transpose,
     infer_concat, infer_slice, infer_pad, infer_expand, infer_tile, infer_gather,
     infer_gather_elements, infer_gather_nd, infer_scatter_elements, infer_scatter_nd, infer_trilu,
-    infer_reduce, infer_arg, infer_cumsum, infer_top_k, infer_recurrence, infer_einsum, infer_matmul, infer_gemm,
-    infer_conv, infer_winograd_conv, infer_conv_transpose, infer_stft, infer_pool,
-    infer_global_pool, infer_batch_norm, infer_instance_norm, infer_layer_norm, infer_lrn,
-    infer_softmax;
+    infer_reduce, infer_arg, infer_cumsum, infer_top_k, infer_recurrence, infer_einsum,
+    infer_matmul, infer_gemm, infer_conv, infer_winograd_conv, infer_conv_transpose, infer_stft,
+    infer_pool, infer_global_pool, infer_batch_norm, infer_instance_norm, infer_layer_norm,
+    infer_lrn, infer_softmax;
 Expand expand_unary, expand_trigonometric, expand_binary, expand_where, expand_clip, expand_reshape,
     expand_transpose, expand_concat, expand_slice, expand_pad, expand_expand, expand_tile,
     expand_gather, expand_gather_elements, expand_gather_nd, expand_scatter_elements,
-    expand_scatter_nd, expand_trilu, expand_reduce, expand_arg, expand_cumsum, expand_top_k, expand_recurrence,
-    expand_einsum, expand_matmul, expand_gemm, expand_conv, expand_winograd_conv,
+    expand_scatter_nd, expand_trilu, expand_reduce, expand_arg, expand_cumsum, expand_top_k,
+    expand_recurrence, expand_einsum, expand_matmul, expand_gemm, expand_conv, expand_winograd_conv,
     expand_conv_transpose, expand_stft, expand_max_pool, expand_average_pool, expand_global_pool,
     expand_batch_norm, expand_instance_norm, expand_layer_norm, expand_lrn, expand_softmax,
     expand_hardmax;

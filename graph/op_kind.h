@@ -335,10 +335,10 @@ struct LrnAttributes {
 using Attributes =
     std::variant<NoAttributes, ActivationAttributes, InfAttributes, CastAttributes, ConvAttributes,
                  StftAttributes, PoolAttributes, GemmAttributes, AxisAttributes, SoftmaxAttributes,
-                 ReduceAttributes, ArgAttributes, CumSumAttributes, TopKAttributes, RecurrenceAttributes,
-                 GatherNDAttributes, ScatterAttributes, EinsumAttributes, ShapeAttributes,
-                 TransposeAttributes, SliceAttributes, PadAttributes, TileAttributes,
-                 TriluAttributes, NormAttributes, LrnAttributes>;
+                 ReduceAttributes, ArgAttributes, CumSumAttributes, TopKAttributes,
+                 RecurrenceAttributes, GatherNDAttributes, ScatterAttributes, EinsumAttributes,
+                 ShapeAttributes, TransposeAttributes, SliceAttributes, PadAttributes,
+                 TileAttributes, TriluAttributes, NormAttributes, LrnAttributes>;
 
 std::string_view to_string(OpKind kind);  // "Conv"
 

@@ -24,7 +24,8 @@ struct OptimizeOptions {
   bool exact = false;
   LayoutOptions layout = {};  // no vectors: no layout is chosen
   ConvolutionOptions convolutions = {};
-  bool absorbs_transposes = false;  // a GPU's products want operands as they multiply them
+  bool absorbs_transposes = false;   // a GPU's products want operands as they multiply them
+  bool unrolls_recurrences = false;  // a GPU's steps are kernels of many blocks
   // Names of nodes that compute constants at run time all the same: of an open network those whose
   // results have open sizes.
   std::set<std::string> unfolded = {};

@@ -12,6 +12,7 @@
 #include "graph/passes/remove_identities.h"
 #include "graph/passes/simplify_batch_norms.h"
 #include "graph/passes/transform_convolutions.h"
+#include "graph/passes/unroll_recurrences.h"
 #include "support/error.h"
 #include "support/stage_log.h"
 
@@ -29,6 +30,12 @@ PassResult plain(Graph& graph, const OptimizeOptions&) {
 constexpr ListedPass kPasses[] = {
     {"remove dead nodes", "what no output needs is dropped", Rounding::Kept,
      plain<remove_dead_nodes>},
+    // What stays the same in all steps is folded.
+    {"unroll recurrences", "steps of recurrent layers become nodes of their own, for a GPU",
+     Rounding::Changed,
+     [](Graph& graph, const OptimizeOptions& options) {
+       return options.unrolls_recurrences ? unroll_recurrences(graph) : PassResult{};
+     }},
     {"fold constants", "nodes of constant operands are evaluated", Rounding::Kept,
      [](Graph& graph, const OptimizeOptions& options) {
        return fold_constants(graph, options.unfolded);

@@ -80,8 +80,7 @@ void RandomGenerator::add_recurrence(ValueId x) {
     return chance(2) ? constant(std::move(dims), choices) : kNoValue;
   };
   const Magnitude m = size(x);
-  const ValueId sequence =
-      add(OpKind::Reshape, ShapeAttributes{{steps, batch, columns}}, {x}, m);
+  const ValueId sequence = add(OpKind::Reshape, ShapeAttributes{{steps, batch, columns}}, {x}, m);
   if (sequence == kNoValue) return;
   const ValueId weight = constant({hidden, columns}, {-1, 0, 1});
   const ValueId h = maybe({batch, hidden}, {-1, 0, 2});

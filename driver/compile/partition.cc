@@ -16,6 +16,7 @@ void optimize(PartitionedModel& model, const Machine& machine, const ModelOption
   graph::OptimizeOptions passes;
   passes.exact = options.exact;
   passes.absorbs_transposes = !machine.gpu;
+  passes.unrolls_recurrences = machine.gpu.has_value();
   passes.layout = layout_options(options.layout, machine);
   passes.unfolded = nodes_of_open_size(model);
   passes.convolutions = convolution_options(options.convolutions, machine);

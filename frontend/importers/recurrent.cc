@@ -1,5 +1,5 @@
-// RNN, GRU and LSTM: the products with the inputs of all steps at once, with all biases that no gate
-// multiplies, then a Recurrence for each direction.
+// RNN, GRU and LSTM: the products with the inputs of all steps at once, with all biases that no
+// gate multiplies, then a Recurrence for each direction.
 #include "frontend/importers/build.h"
 #include "frontend/importers/table.h"
 
@@ -7,8 +7,8 @@ namespace polyte::frontend {
 
 namespace {
 
-using graph::GateActivation;
 using graph::Cell;
+using graph::GateActivation;
 
 struct Sizes {
   std::int64_t steps, batch, inputs, hidden, directions, gates;
@@ -169,11 +169,11 @@ void Recurrence::add(std::int64_t d) {
   if (is_lstm && c_.has_input(7)) peepholes = of_direction(7, d);
   if (cell_ == Cell::Gru && c_.has_input(3))
     bias = b_.slice(of_direction(3, d), 0, (2 * s_.gates - 1) * s_.hidden, s_.hidden);
-  const std::vector<ValueId> outputs = c_.emit_all(
-      OpKind::Recurrence, std::move(attributes),
-      {products_with_inputs(d), b_.transpose(of_direction(2, d), {1, 0}), initial(5, d),
-       is_lstm ? initial(6, d) : graph::kNoValue, lengths, peepholes, bias},
-      is_lstm ? 3 : 2);
+  const std::vector<ValueId> outputs =
+      c_.emit_all(OpKind::Recurrence, std::move(attributes),
+                  {products_with_inputs(d), b_.transpose(of_direction(2, d), {1, 0}), initial(5, d),
+                   is_lstm ? initial(6, d) : graph::kNoValue, lengths, peepholes, bias},
+                  is_lstm ? 3 : 2);
   y_.push_back(outputs[0]);
   h_.push_back(outputs[1]);
   if (is_lstm) cells_.push_back(outputs[2]);
@@ -194,8 +194,7 @@ void Recurrence::run() {
   for (std::int64_t d = 0; d < s_.directions; ++d) add(d);
   if (c_.wants_output(0)) {
     std::vector<ValueId> parts;
-    for (const ValueId y : y_)
-      parts.push_back(c_.reshape(y, {s_.steps, 1, s_.batch, s_.hidden}));
+    for (const ValueId y : y_) parts.push_back(c_.reshape(y, {s_.steps, 1, s_.batch, s_.hidden}));
     const ValueId all = b_.concat(parts, 1);
     c_.finish_output(0, batch_first_ ? b_.transpose(all, {2, 0, 1, 3}) : all);
   }

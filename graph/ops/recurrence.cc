@@ -14,6 +14,8 @@
 //
 // A sequence that is shorter than the others keeps its state behind its end; its y is 0 there.
 // Short floats: sums and gates are computed in f32, states are rounded.
+#include "graph/ops/recurrence.h"
+
 #include "graph/ops/arithmetic.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
@@ -24,11 +26,6 @@ namespace {
 
 using ir::Affine;
 using ir::Expr;
-
-// Operands by position, and gates in the order of their rows.
-enum Operand : std::size_t { kX, kWeight, kH0, kC0, kLengths, kPeepholes, kBias };
-enum Gate : std::int64_t { kUpdate, kReset, kCandidate };    // of a GRU
-enum LstmGate : std::int64_t { kIn, kOutOf, kForget, kNew };  // peepholes: the first three
 
 constexpr std::int64_t gates_of(Cell cell) {
   return cell == Cell::Rnn ? 1 : cell == Cell::Gru ? 3 : 4;
@@ -70,7 +67,9 @@ class Steps {
     return attributes_.backwards ? Affine(steps_ - 1) - i : i;
   }
   Ranges elements() const { return {{"b", 0, batch_}, {"n", 0, hidden_}}; }
-  Expr widened(const Expr& x) const { return x->type == sum_type_ ? x : ir::make_cast(sum_type_, x); }
+  Expr widened(const Expr& x) const {
+    return x->type == sum_type_ ? x : ir::make_cast(sum_type_, x);
+  }
   Expr rounded(const Expr& x) const { return x->type == type_ ? x : ir::make_cast(type_, x); }
   Expr number(double value) const { return ir::make_literal(sum_type_, value); }
   Expr operand(std::size_t which, const Subscripts& at) const {
@@ -162,17 +161,16 @@ class Steps {
     std::string from = h_;
     if (!after) {
       from = expander_.temporary("m", type_, {batch_, hidden_});
-      assign(from, [&](const Subscripts& at) {
-        return rounded(mul(gate(at, kReset), load(h_, at)));
-      });
+      assign(from,
+             [&](const Subscripts& at) { return rounded(mul(gate(at, kReset), load(h_, at))); });
     }
     const std::string u = sum("u", from, both, hidden_, !after);
     advance(h_, [&](const Subscripts& at) {
       Expr candidate = load(u, at);
       if (has_input(node_, kBias)) candidate = add(candidate, operand(kBias, {at[1]}));
       if (after)
-        candidate = add(operand(kX, {time(), at[0], at[1] + both}),
-                        mul(gate(at, kReset), candidate));
+        candidate =
+            add(operand(kX, {time(), at[0], at[1] + both}), mul(gate(at, kReset), candidate));
       const Expr z = gate(at, kUpdate);
       return add(mul(sub(number(1), z), by(1, candidate)), mul(z, load(h_, at)));
     });
@@ -209,10 +207,13 @@ Types infer_recurrence(const Graph& graph, const Node& node) {
   const std::int64_t steps = x.shape[0], batch = x.shape[1];
   const std::int64_t hidden = input_type(graph, node, kWeight).shape[0];
   const std::int64_t columns = gates_of(attributes.cell) * hidden;
-  const std::pair<std::size_t, Dims> shapes[] = {
-      {kX, {steps, batch, columns}}, {kWeight, {hidden, columns}}, {kH0, {batch, hidden}},
-      {kC0, {batch, hidden}},        {kLengths, {batch}},          {kPeepholes, {3 * hidden}},
-      {kBias, {hidden}}};
+  const std::pair<std::size_t, Dims> shapes[] = {{kX, {steps, batch, columns}},
+                                                 {kWeight, {hidden, columns}},
+                                                 {kH0, {batch, hidden}},
+                                                 {kC0, {batch, hidden}},
+                                                 {kLengths, {batch}},
+                                                 {kPeepholes, {3 * hidden}},
+                                                 {kBias, {hidden}}};
   for (const auto& [input, shape] : shapes) {
     if (!has_input(node, input)) continue;
     if (auto no = expect_shape(graph, node, input, shape)) return *no;

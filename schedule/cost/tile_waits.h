@@ -29,8 +29,8 @@ class TileWaits {
   // Between blocks of so many steps (0: there are none) sums leave the registers and come back:
   // beside the steps where no rows share a load, else the loop's end besides.
   double block_ends(const TileCandidate& candidate, std::int64_t block) const;
-  // Of what is read once, or for few rows, from beyond the second cache. Where the tile reads few runs, the innermost
-  // loop around goes on with each.
+  // Of what is read once, or for few rows, from beyond the second cache. Where the tile reads few
+  // runs, the innermost loop around goes on with each.
   double run_starts(const TileCandidate& candidate, const TileLoops& tile) const;
   // Of a sum's results beyond the caches: memory is busier by a line that no prefetcher sees
   // coming.

@@ -9,13 +9,13 @@
 #include "schedule/cost/streaming.h"
 #include "schedule/script/copy_names.h"
 #include "schedule/script/own_script.h"
+#include "schedule/script/region_step.h"
 #include "schedule/script/replay.h"
 #include "schedule/script/size_expr.h"
 #include "schedule/script/split_begins.h"
 #include "schedule/state/digits.h"
 #include "schedule/templates/expand_template.h"
 #include "schedule/templates/nests.h"
-#include "schedule/script/region_step.h"
 #include "support/error.h"
 
 namespace polyte::schedule {

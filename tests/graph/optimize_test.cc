@@ -87,8 +87,8 @@ TEST_CASE("a pass that does not exist is named, with those that do") {
   Graph graph = residual_network();
   CHECK_THROWS_WITH(
       optimize(graph, {.skip = {"fold scale"}}),
-      "no graph pass is called 'fold scale'; there are 'remove dead nodes', 'fold constants', "
-      "'merge "
+      "no graph pass is called 'fold scale'; there are 'remove dead nodes', 'unroll recurrences', "
+      "'fold constants', 'merge "
       "transposes', 'merge reshapes', 'remove identities', 'fold scales', 'simplify batch norms', "
       "'choose layouts', 'transform convolutions', 'block scans', 'absorb transposes', 'merge "
       "common nodes'");

@@ -8,6 +8,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/op.h"
+#include "graph/passes/unroll_recurrences.h"
 
 using namespace polyte;
 using namespace polyte::graph;
@@ -132,10 +133,14 @@ std::vector<std::vector<double>> expected(const Case& c) {
 }
 
 // The names are those of the operator's own iterators and buffers.
-std::vector<Tensor> computed(const Case& c) {
+std::vector<Tensor> computed(const Case& c, bool is_unrolled) {
   const std::int64_t columns = c.gates() * kHidden;
-  const Dims shapes[] = {{kSteps, kBatch, columns}, {kHidden, columns}, {kBatch, kHidden},
-                         {kBatch, kHidden},         {kBatch},           {3 * kHidden},
+  const Dims shapes[] = {{kSteps, kBatch, columns},
+                         {kHidden, columns},
+                         {kBatch, kHidden},
+                         {kBatch, kHidden},
+                         {kBatch},
+                         {3 * kHidden},
                          {kHidden}};
   const char* names[] = {"i", "j", "h", "c", "b", "n", "k"};
   Graph graph;
@@ -144,14 +149,18 @@ std::vector<Tensor> computed(const Case& c) {
   for (std::size_t i = 0; i < std::size(shapes); ++i) {
     inputs.push_back(kNoValue);
     if (c.operands[i].empty()) continue;
-    operands.push_back(
-        make_tensor({i == 4 ? DType::I64 : DType::F64, shapes[i]}, c.operands[i]));
+    operands.push_back(make_tensor({i == 4 ? DType::I64 : DType::F64, shapes[i]}, c.operands[i]));
     inputs.back() = graph.add_input(names[i], operands.back().type);
   }
   std::vector<std::string> outputs = {"y", "s"};
   if (c.attributes.cell == Cell::Lstm) outputs.emplace_back("m");
   const NodeId node = graph.add_node("n", OpKind::Recurrence, c.attributes, inputs, outputs);
   graph.outputs = graph.node(node).outputs;
+  if (is_unrolled) {
+    CHECK(unroll_recurrences(graph).rewrites == 1);
+    CHECK(std::ranges::none_of(graph.nodes,
+                               [](const Node& each) { return each.op == OpKind::Recurrence; }));
+  }
   return evaluate_graph(graph, operands);
 }
 
@@ -162,13 +171,13 @@ TEST_CASE("recurrences: the equations of RNN, GRU and LSTM, each operand there o
     CAPTURE(seed);
     const Case c = drawn(seed);
     const std::vector<std::vector<double>> wanted = expected(c);
-    const std::vector<Tensor> got = computed(c);
-    REQUIRE(got.size() == wanted.size());
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      const std::vector<double> elements = elements_as_real(got[i]);
-      CHECK(std::ranges::equal(elements, wanted[i], [](double a, double b) {
-        return std::fabs(a - b) < 1e-12;
-      }));
+    for (const bool is_unrolled : {false, true}) {
+      CAPTURE(is_unrolled);
+      const std::vector<Tensor> got = computed(c, is_unrolled);
+      REQUIRE(got.size() == wanted.size());
+      for (std::size_t i = 0; i < got.size(); ++i)
+        CHECK(std::ranges::equal(elements_as_real(got[i]), wanted[i],
+                                 [](double a, double b) { return std::fabs(a - b) < 1e-12; }));
     }
   }
 }
@@ -177,8 +186,11 @@ TEST_CASE("recurrences: what does not fit is said") {
   const auto refusal = [](const TensorType& x, const TensorType& weight) {
     Graph graph;
     const ValueId inputs[] = {graph.add_input("x", x), graph.add_input("w", weight)};
-    const Node node{"n", OpKind::Recurrence, RecurrenceAttributes{.cell = Cell::Gru},
-                    {inputs[0], inputs[1]}, {}};
+    const Node node{"n",
+                    OpKind::Recurrence,
+                    RecurrenceAttributes{.cell = Cell::Gru},
+                    {inputs[0], inputs[1]},
+                    {}};
     const auto types = infer_types(graph, node);
     return types ? std::string() : types.error().reason;
   };

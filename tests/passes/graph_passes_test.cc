@@ -33,6 +33,7 @@ std::string text_of(const graph::Graph& graph) {
 graph::OptimizeOptions options_of(const PassGolden& golden) {
   graph::OptimizeOptions options;
   options.absorbs_transposes = true;
+  options.unrolls_recurrences = true;
   const std::string layout = golden.setting("layout");
   if (!layout.empty())
     options.layout = {*graph::layout_from_string(layout), {std::stoll(golden.setting("block")), 1}};

@@ -219,6 +219,25 @@ Graph long_scan() {
   return graph;
 }
 
+// Two steps, backwards, of sequences that may end before.
+Graph gated_units() {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::F64, {2, 2, 3}});
+  const ValueId weight =
+      graph.add_constant("weight", graph::make_tensor({DType::F64, {1, 3}}, {1, -1, 2}));
+  const ValueId before = graph.add_input("before", {DType::F64, {2, 1}});
+  const ValueId lengths = graph.add_constant("lengths", graph::make_int64s({2, 1}));
+  const graph::RecurrenceAttributes attributes{
+      .cell = graph::Cell::Gru,
+      .backwards = true,
+      .activations = {{OpKind::Relu}, {OpKind::LeakyRelu, 0.5, 0}}};
+  const graph::NodeId node =
+      graph.add_node("units", OpKind::Recurrence, attributes,
+                     {x, weight, before, graph::kNoValue, lengths}, {"y", "last"});
+  graph.outputs = graph.node(node).outputs;
+  return graph;
+}
+
 struct NamedGraph {
   const char* name;
   Graph (*make)();
@@ -244,6 +263,7 @@ constexpr NamedGraph kGraphs[] = {
     {"branches that are equal", branches_that_are_equal},
     {"equal outputs", equal_outputs},
     {"long scan", long_scan},
+    {"gated units", gated_units},
 };
 
 }  // namespace
