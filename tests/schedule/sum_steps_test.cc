@@ -88,3 +88,26 @@ TEST_CASE("a sum over a middle dimension has all lanes at once, where they fit, 
     CHECK(choice.order.back().iterator == "n");
   }
 }
+
+TEST_CASE("a matrix that few rows multiply is read along its rows, a few at a time") {
+  const auto product = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    const std::string rows = std::to_string(m), columns = std::to_string(n),
+                      steps = std::to_string(k);
+    return choice_of("program product()\n  in  A: f32[" + rows + ", " + steps +
+                         "]\n  in  B: f32[" + steps + ", " + columns + "]\n  out C: f32[" + rows +
+                         ", " + columns + "]\n  C[m, n] = sum[k] A[m, k] * B[k, n]\n",
+                     1, {{"m", m}, {"n", n}, {"k", k}}, schedule::narrow_machine());
+  };
+  for (const std::int64_t m : {1, 2, 4}) {
+    CAPTURE(m);
+    const auto choice = product(m, 2048, 1000);
+    CHECK(choice.lane == "n");
+    CHECK(choice.tile.rows * choice.tile.outer_rows == m);
+    CHECK(choice.block == "k");
+    CHECK(choice.block_size == 8);
+    CHECK(choice.order.front() == schedule::PlannedLoop{"k.o", "k"});
+  }
+  // Many rows share what is fetched; near ones are not waited for.
+  CHECK(product(64, 2048, 1000).block_size != 8);
+  CHECK(product(1, 128, 128).block.empty());
+}
