@@ -165,6 +165,22 @@ class Draw:
         constants = {"w": self.weights(k, n), "b": self.weights(n)}
         return nodes, {"x": [m, k]}, constants, f"{m}x{n}x{k}"
 
+    def recurrent(self):
+        operator, gates = self.random.choice([("LSTM", 4), ("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+        direction = self.random.choice(["forward", "reverse", "bidirectional"])
+        both = 2 if direction == "bidirectional" else 1
+        steps, batch = self.size(2, 200), self.random.choice([1, 1, self.size(2, 32)])
+        inputs, hidden = self.size(8, 256), self.size(8, 320)
+        how = {"hidden_size": hidden, "direction": direction}
+        nodes = [node(operator, ["x", "w", "r", "b"], **how)]
+        constants = {
+            "w": self.weights(both, gates * hidden, inputs),
+            "r": self.weights(both, gates * hidden, hidden),
+            "b": self.weights(both, 2 * gates * hidden),
+        }
+        name = f"{operator}_{direction}_{steps}x{batch}x{inputs}_{hidden}"
+        return nodes, {"x": [steps, batch, inputs]}, constants, name
+
     def convolution(self):
         groups, taps = self.random.choice([1, 1, 2, 8]), self.random.choice([1, 3, 5])
         inputs, outputs = groups * self.size(2, 96 // groups), groups * self.size(2, 96 // groups)

@@ -203,6 +203,12 @@ Types infer_recurrence(const Graph& graph, const Node& node) {
   if (auto no = expect_rank_at_least(graph, node, kX, 3)) return *no;
   if (auto no = expect_rank_at_least(graph, node, kWeight, 2)) return *no;
   const auto& attributes = std::get<RecurrenceAttributes>(node.attributes);
+  const std::size_t functions = attributes.cell == Cell::Rnn   ? 1
+                                : attributes.cell == Cell::Gru ? 2
+                                                               : 3;
+  if (attributes.activations.size() != functions)
+    return Decline{"has " + std::to_string(attributes.activations.size()) +
+                   " activations, expected " + std::to_string(functions)};
   const TensorType& x = input_type(graph, node, kX);
   const std::int64_t steps = x.shape[0], batch = x.shape[1];
   const std::int64_t hidden = input_type(graph, node, kWeight).shape[0];

@@ -391,6 +391,10 @@ class TileChooser {
                       .block_size = block.size,
                       .cycles = cycles};
     result.written_out = short_steps(q_, result);
+    std::vector<std::size_t> moving = tile.order;
+    std::erase_if(moving, [&](std::size_t l) { return tile.points[l] >= extent(l); });
+    result.goes_by_lines = !block.loop.empty() &&
+                           moving == std::vector{nest_.loop_number(block.loop), candidate.at.lane};
     const auto around = [&](std::size_t loop) {
       const bool is_split = candidate.at.tiles(loop) || name(loop) == block.loop;
       return is_split ? tiles_of(name(loop)) : name(loop);
@@ -421,9 +425,7 @@ bool is_short_block(const TileChoice& choice) {
 
 std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::int64_t lanes,
                             int threads) {
-  if (choice.block.empty() || !choice.row.empty() || choice.order.size() != 2 || threads < 2)
-    return 0;
-  if (choice.order.front().iterator != choice.block) return 0;
+  if (!choice.goes_by_lines || threads < 2) return 0;
   const std::int64_t tile = choice.tile.vectors * lanes;
   return extent < 2 * threads * tile ? 0 : ceil_div(ceil_div(extent, threads), tile) * tile;
 }

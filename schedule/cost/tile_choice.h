@@ -74,6 +74,8 @@ struct TileChoice {
   std::set<std::string> in_place = {};  // guarded reads that are not worth a padded copy
   std::string block = {};               // the reduction loop that is split; empty: none
   std::int64_t block_size = 0;
+  // Blocks of steps outside of the lanes' tiles, and no other loop around has several iterations.
+  bool goes_by_lines = false;
   std::set<std::string> written_out = {};  // reduction loops of few steps (short_steps.h)
   // Inputs fetched ahead of the tile: at a loop around, so many iterations of that or another
   // one before.

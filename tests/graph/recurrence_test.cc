@@ -47,6 +47,7 @@ Case drawn(std::uint64_t seed) {
   c.attributes.reset_after = random() % 2 == 0;
   c.attributes.clip = random() % 3 == 0 ? 0.25 : 0;
   c.attributes.activations = {{OpKind::Sigmoid}, {OpKind::Tanh}, {OpKind::Tanh}};
+  c.attributes.activations.resize(static_cast<std::size_t>(seed % 3 + 1));
   c.operands[0] = numbers(kSteps * kBatch * c.gates() * kHidden);
   c.operands[1] = numbers(kHidden * c.gates() * kHidden);
   c.operands[2] = maybe(kBatch * kHidden);
@@ -183,12 +184,13 @@ TEST_CASE("recurrences: the equations of RNN, GRU and LSTM, each operand there o
 }
 
 TEST_CASE("recurrences: what does not fit is said") {
-  const auto refusal = [](const TensorType& x, const TensorType& weight) {
+  const auto refusal = [](const TensorType& x, const TensorType& weight,
+                          std::vector<GateActivation> activations = {{OpKind::Sigmoid}, {}}) {
     Graph graph;
     const ValueId inputs[] = {graph.add_input("x", x), graph.add_input("w", weight)};
     const Node node{"n",
                     OpKind::Recurrence,
-                    RecurrenceAttributes{.cell = Cell::Gru},
+                    RecurrenceAttributes{.cell = Cell::Gru, .activations = std::move(activations)},
                     {inputs[0], inputs[1]},
                     {}};
     const auto types = infer_types(graph, node);
@@ -200,4 +202,6 @@ TEST_CASE("recurrences: what does not fit is said") {
   CHECK(refusal({DType::F32, {2, 3, 12}}, {DType::F64, {4, 12}}) == "input 1 is f64, expected f32");
   CHECK(refusal({DType::F32, {12}}, {DType::F32, {4, 12}}) ==
         "input 0 has rank 1, expected at least 3");
+  CHECK(refusal({DType::F32, {2, 3, 12}}, {DType::F32, {4, 12}}, {{OpKind::Relu}}) ==
+        "has 1 activations, expected 2");
 }

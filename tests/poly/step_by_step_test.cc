@@ -1,7 +1,7 @@
 // Programs with ordered regions, step by step: products in a step have register tiles, loops of one
-// iteration are in nobody's way, and what is dearer, or no schedule, is not taken.
-#include "poly/state_price.h"
+// iteration are in nobody's way, and what costs more, or is no schedule, is not taken.
 #include "poly/step_by_step.h"
+#include "poly/state_price.h"
 #include "schedule/state/nest_plan.h"
 #include "tests/poly/checked_script.h"
 
@@ -71,18 +71,19 @@ TEST_CASE("a loop of one iteration goes outside, so that others have lanes") {
 TEST_CASE("a loop of one iteration has no price, wherever it stands") {
   const auto program = schedule::bound_program(kCell, {{"T", 2}, {"B", 1}, {"H", 64}});
   const auto cycles = [&](const std::string& nest) {
-    const auto state =
-        schedule::replay(program,
-                         schedule::script_of(*program, "split P: n by 2*L\nsplit I: n by 2*L\n"
-                                                       "split S: n by 2*L\n" + nest),
-                         one_core(), {});
+    const auto state = schedule::replay(program,
+                                        schedule::script_of(*program,
+                                                            "split P: n by 2*L\nsplit I: n by 2*L\n"
+                                                            "split S: n by 2*L\n" +
+                                                                nest),
+                                        one_core(), {});
     REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
     return cycles_of(*state, one_core());
   };
-  const double outside = cycles(
-      "nest b > t > { n.o > <n.i> > I; k > n.o > <n.i> > P; n.o > <n.i> > S }\n");
-  const double inside = cycles(
-      "nest t > { n.o > <n.i> > b > I; k > n.o > <n.i> > b > P; n.o > <n.i> > b > S }\n");
+  const double outside =
+      cycles("nest b > t > { n.o > <n.i> > I; k > n.o > <n.i> > P; n.o > <n.i> > S }\n");
+  const double inside =
+      cycles("nest t > { n.o > <n.i> > b > I; k > n.o > <n.i> > b > P; n.o > <n.i> > b > S }\n");
   CHECK(inside == outside);
 }
 
@@ -111,8 +112,9 @@ program shifted(N)
                                                {{"N", 70}});
   const auto one_nest = [](const ir::Program&, int) {
     schedule::NestPlan plan;
-    plan.tree = schedule::nest_path({{"i"}}, schedule::nest_sequence({schedule::nest_statement("D"),
-                                                                      schedule::nest_statement("E")}));
+    plan.tree = schedule::nest_path(
+        {{"i"}},
+        schedule::nest_sequence({schedule::nest_statement("D"), schedule::nest_statement("E")}));
     return std::vector{plan};
   };
   const auto script = script_by_steps(*shifted, *shifted, one_core(), one_nest);

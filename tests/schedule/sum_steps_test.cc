@@ -93,9 +93,9 @@ TEST_CASE("a matrix that few rows multiply is read along its rows, a few at a ti
   const auto product = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     const std::string rows = std::to_string(m), columns = std::to_string(n),
                       steps = std::to_string(k);
-    return choice_of("program product()\n  in  A: f32[" + rows + ", " + steps +
-                         "]\n  in  B: f32[" + steps + ", " + columns + "]\n  out C: f32[" + rows +
-                         ", " + columns + "]\n  C[m, n] = sum[k] A[m, k] * B[k, n]\n",
+    return choice_of("program product()\n  in  A: f32[" + rows + ", " + steps + "]\n  in  B: f32[" +
+                         steps + ", " + columns + "]\n  out C: f32[" + rows + ", " + columns +
+                         "]\n  C[m, n] = sum[k] A[m, k] * B[k, n]\n",
                      1, {{"m", m}, {"n", n}, {"k", k}}, schedule::narrow_machine());
   };
   for (const std::int64_t m : {1, 2, 4}) {

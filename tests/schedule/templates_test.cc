@@ -179,6 +179,26 @@ TEST_CASE(
   CHECK(taken() == "reduction_streams");
 }
 
+TEST_CASE("templates: threads share the lanes of a matrix that few rows multiply") {
+  const char* product =
+      "program p(M, N, K)\n  in a: f32[M, K]\n  in b: f32[K, N]\n  out c: f32[M, N]\n"
+      "  c[m, n] = sum[k] a[m, k] * b[k, n]\n";
+  const auto taken = [&](std::int64_t rows, int cores) {
+    Machine machine = schedule::wide_machine();
+    machine.cores = cores;
+    const auto program = schedule::bound_program(product, {{"M", rows}, {"N", 4096}, {"K", 4096}});
+    const auto script = schedule::make_template(*program, machine);
+    REQUIRE(script);
+    return print(*script);
+  };
+  for (const std::int64_t rows : {1, 3}) {
+    CAPTURE(rows);
+    CHECK(has(taken(rows, 2), "nest n.o > k.o > n.i.o > "));
+    CHECK(has(taken(rows, 2), "split c.update: n by Share"));
+    CHECK(has(taken(rows, 1), "nest k.o > n.o > "));
+  }
+}
+
 TEST_CASE("templates: what the nest does not have is left out of every line") {
   const Written with = written(schedule::kDenseRelu, kSmall);
   CHECK(has(with.text, "split y: m by Mr"));
