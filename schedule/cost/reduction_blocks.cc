@@ -64,7 +64,10 @@ std::vector<ReductionBlock> ReductionBlocks::worth_pricing(const TileCandidate& 
                                  nest_.reduction_steps(), nest_.dtype};
     add(choose_reduction_block(machine_, shape, candidate.tile), all);
     if (walks_pages(candidate)) add(static_cast<std::int64_t>(kNearPages), all);
-    if (streams_only(candidate)) add(kStreamedBlocks[1], all);
+    // Blocks are outside of the rows' tiles, which threads could not share then.
+    const bool has_all_rows = candidate.tile.rows >= nest_.loops[candidate.at.row].extent;
+    if (streams_only(candidate) && (has_all_rows || machine_.cores == 1))
+      add(kStreamedBlocks[1], all);
   } else if (q_.main->reductions.size() == 1 && streams_only(candidate)) {
     for (const std::int64_t size : kStreamedBlocks) add(size, all);
   }

@@ -147,6 +147,25 @@ TEST_CASE("layers of products take every length") {
   check_all_sizes(model, {{"length", 1, 40, 512}}, sizes_of("length", {1, 3, 16, 41, 100, 512}));
 }
 
+TEST_CASE("a recurrent layer takes every number of steps, in both directions") {
+  const Model model = [](ModelBuilder& b, const Sizes& sizes) {
+    b.input("x", {sizes.at("steps"), 2, 6});
+    b.floats("w", {2, 5, 6}, numbers(60, 7));
+    b.floats("r", {2, 5, 5}, numbers(50, 3));
+    auto& layer = b.node("RNN", {"x", "w", "r"}, {"y", "last"}, "layer");
+    set(layer, "direction", std::string("bidirectional"));
+    set(layer, "hidden_size", std::int64_t{5});
+    set(layer, "clip", 3.0F);
+    auto* activations = layer.add_attribute();
+    activations->set_name("activations");
+    activations->set_type(onnx::AttributeProto::STRINGS);
+    for (int direction = 0; direction < 2; ++direction) activations->add_strings("Relu");
+    b.output("y");
+    b.output("last");
+  };
+  check_all_sizes(model, {{"steps", 1, 20, 600}}, sizes_of("steps", {1, 2, 7, 31, 600}));
+}
+
 TEST_CASE("sums over open sizes, and extents that are sums of them") {
   const Model model = [](ModelBuilder& b, const Sizes& sizes) {
     b.input("a", {sizes.at("M"), 9});

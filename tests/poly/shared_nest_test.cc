@@ -45,7 +45,7 @@ program partial()
   p[j, k] = sum[i] x[i, j, k]
   y[j] = sum[k] p[j, k]
 )";
-  CHECK(has(script_of(kPartial, {}), "i.i > [j.i] > <k.i> > p.update }"));
+  CHECK(has(script_of(kPartial, {}), "i > [j.i] > <k.i> > p.update }"));
 }
 
 // Rows are lanes of sums that share a nest, however short: see schedule/cost/lanes.h for squares.
