@@ -173,9 +173,11 @@ class Draw:
         inputs, hidden = self.size(8, 256), self.size(8, 320)
         how = {"hidden_size": hidden, "direction": direction}
         nodes = [node(operator, ["x", "w", "r", "b"], **how)]
+        # So that a difference of the last place shrinks from step to step.
+        contraction = np.float32(5 / math.sqrt(hidden))
         constants = {
             "w": self.weights(both, gates * hidden, inputs),
-            "r": self.weights(both, gates * hidden, hidden),
+            "r": contraction * self.weights(both, gates * hidden, hidden),
             "b": self.weights(both, 2 * gates * hidden),
         }
         name = f"{operator}_{direction}_{steps}x{batch}x{inputs}_{hidden}"

@@ -283,8 +283,7 @@ Result<Arranged> arrange_apart(const ir::Program& program, const schedule::Preco
   return rest;
 }
 
-// What a Program with ordered regions does, step by step: in its text or without divisions that
-// change once.
+// Of a Program with ordered regions. `planned`: the same, or without divisions that change once.
 std::optional<schedule::Script> scheduled_by_steps(const ir::Program& program,
                                                    const ir::Program& planned,
                                                    const Machine& machine,

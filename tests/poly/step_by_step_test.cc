@@ -24,48 +24,34 @@ program cell(T, B, H)
     S: h[b, n] = max(min(s[b, n], 2), -2)
 )";
 
-struct Planned {
-  std::string text;
-  std::vector<std::string> considered;
-};
-
 // What is planned for large sizes, proved and executed at small ones.
-Planned planned(const char* program, const ir::Values& large, const ir::Values& small) {
-  Planned plan;
-  auto script = auto_schedule(*schedule::bound_program(program, large), one_core(),
-                              {.considered = &plan.considered});
-  REQUIRE(static_cast<bool>(script));
-  plan.text = schedule::print(*script);
-  CAPTURE(plan.text);
-  script->digest.clear();
-  const auto state = schedule::replay(schedule::bound_program(program, small), *script, one_core(),
-                                      {schedule::ProofLevel::Full, {}});
-  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
-  CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
-  return plan;
+std::string planned(const char* program, const ir::Values& large, const ir::Values& small,
+                    std::vector<std::string>& considered) {
+  return planned_large(program, large, small, one_core(), {.considered = &considered});
 }
 
 }  // namespace
 
 TEST_CASE("a product in each step has a register tile, and the script says by whose choice") {
-  const Planned plan =
-      planned(kCell, {{"T", 50}, {"B", 32}, {"H", 128}}, {{"T", 3}, {"B", 9}, {"H", 37}});
-  CAPTURE(plan.text);
-  CHECK(has(plan.text, "\nnest t > { "));
-  CHECK(has(plan.text, "stage s at P:"));
-  CHECK(!has(plan.text, "#: template"));
-  REQUIRE(plan.considered.size() >= 2);
-  CHECK(plan.considered.back() == "taken instead: step by step");
-  CHECK(plan.considered[plan.considered.size() - 2].starts_with("step by step: "));
+  std::vector<std::string> considered;
+  const std::string script = planned(kCell, {{"T", 50}, {"B", 32}, {"H", 128}},
+                                     {{"T", 3}, {"B", 9}, {"H", 37}}, considered);
+  CAPTURE(script);
+  CHECK(has(script, "\nnest t > { "));
+  CHECK(has(script, "stage s at P:"));
+  CHECK(!has(script, "#: template"));
+  REQUIRE(considered.size() >= 2);
+  CHECK(considered.back() == "taken instead: step by step");
+  CHECK(considered[considered.size() - 2].starts_with("step by step: "));
 }
 
 TEST_CASE("a loop of one iteration goes outside, so that others have lanes") {
-  const Planned plan =
-      planned(kCell, {{"T", 50}, {"B", 1}, {"H", 64}}, {{"T", 4}, {"B", 1}, {"H", 37}});
-  CAPTURE(plan.text);
-  CHECK(has(plan.text, "<n.i> > S"));
-  CHECK(has(plan.text, "> P"));
-  CHECK(!has(plan.text, "b > S"));
+  const std::string script = planned_large(kCell, {{"T", 50}, {"B", 1}, {"H", 64}},
+                                           {{"T", 4}, {"B", 1}, {"H", 37}}, one_core());
+  CAPTURE(script);
+  CHECK(has(script, "<n.i> > S"));
+  CHECK(has(script, "> P"));
+  CHECK(!has(script, "b > S"));
 }
 
 TEST_CASE("a loop of one iteration has no price, wherever it stands") {
@@ -89,7 +75,8 @@ TEST_CASE("a loop of one iteration has no price, wherever it stands") {
 
 TEST_CASE("steps that are no cheaper, or no schedule for all steps, are not taken") {
   // Nothing but rows: the whole is as good.
-  const Planned rows = planned(R"(
+  std::vector<std::string> considered;
+  planned(R"(
 program rows(T, N)
   inout x: f32[N]
   inout y: f32[N]
@@ -97,8 +84,8 @@ program rows(T, N)
     A: x[i] = x[i] + y[i]
     B: y[i] = y[i] * 2
 )",
-                               {{"T", 20}, {"N", 500}}, {{"T", 3}, {"N", 37}});
-  CHECK(std::ranges::count(rows.considered, "taken instead: step by step") == 0);
+          {{"T", 20}, {"N", 500}}, {{"T", 3}, {"N", 37}}, considered);
+  CHECK(std::ranges::count(considered, "taken instead: step by step") == 0);
   // In step 5 e reads at its point what d wrote, in the steps behind it what d writes later.
   const auto shifted = schedule::bound_program(R"(
 program shifted(N)
