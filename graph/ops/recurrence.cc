@@ -37,16 +37,16 @@ class Steps {
       : expander_(expander),
         node_(node),
         attributes_(std::get<RecurrenceAttributes>(node.attributes)),
-        type_(expander.type(node.inputs[kX]).dtype),
+        type_(expander.type(node.inputs[Recurrent::X]).dtype),
         sum_type_(accumulator_of(type_)),
-        steps_(expander.shape(node.inputs[kX])[0]),
-        batch_(expander.shape(node.inputs[kX])[1]),
-        hidden_(expander.shape(node.inputs[kWeight])[0]) {}
+        steps_(expander.shape(node.inputs[Recurrent::X])[0]),
+        batch_(expander.shape(node.inputs[Recurrent::X])[1]),
+        hidden_(expander.shape(node.inputs[Recurrent::Weight])[0]) {}
 
   void run() {
     y_ = expander_.store(node_.outputs[0]);
-    h_ = state(1, kH0, "h");
-    if (attributes_.cell == Cell::Lstm) c_ = state(2, kC0, "c");
+    h_ = state(1, Recurrent::H0, "h");
+    if (attributes_.cell == Cell::Lstm) c_ = state(2, Recurrent::C0, "c");
     expander_.in_order({"i", 0, steps_}, [&] {
       if (attributes_.cell == Cell::Rnn) rnn_step();
       if (attributes_.cell == Cell::Gru) gru_step();
@@ -99,11 +99,13 @@ class Steps {
     const Affine k = Affine::symbol("k");
     Element x;
     if (with_x)
-      x = [&](const Subscripts& at) { return operand(kX, {time(), at[0], at[1] + first}); };
+      x = [&](const Subscripts& at) {
+        return operand(Recurrent::X, {time(), at[0], at[1] + first});
+      };
     expander_.accumulate(
         buffer, {{"b", 0, batch_}, {"j", 0, columns}}, {{"k", 0, hidden_}}, ir::Combiner::Sum,
         [&](const Subscripts& at) {
-          return mul(load(from, {at[0], k}), operand(kWeight, {k, at[1] + first}));
+          return mul(load(from, {at[0], k}), operand(Recurrent::Weight, {k, at[1] + first}));
         },
         {}, x);
     return buffer;
@@ -123,7 +125,7 @@ class Steps {
     return choose(is_less(high, above), high, above);
   }
   Expr is_active(const Subscripts& at) const {
-    const Expr length = expander_.read(node_.inputs[kLengths], {at[0]});
+    const Expr length = expander_.read(node_.inputs[Recurrent::Lengths], {at[0]});
     return is_less(ir::make_index(time()), ir::make_cast(DType::I64, length));
   }
 
@@ -131,15 +133,16 @@ class Steps {
   void advance(const std::string& buffer, const Element& value) {
     assign(buffer, [&](const Subscripts& at) {
       const Expr next = rounded(value(at));
-      return has_input(node_, kLengths) ? choose(is_active(at), next, expander_.load(buffer, at))
-                                        : next;
+      return has_input(node_, Recurrent::Lengths)
+                 ? choose(is_active(at), next, expander_.load(buffer, at))
+                 : next;
     });
   }
   void write_y() {
     expander_.assign(y_, {time(), Affine::symbol("b"), Affine::symbol("n")}, elements(),
                      [&](const Subscripts& at) {
                        const Expr h = expander_.load(h_, {at[0], at[1]});
-                       return has_input(node_, kLengths)
+                       return has_input(node_, Recurrent::Lengths)
                                   ? choose(is_active(at), h, ir::make_literal(type_, 0))
                                   : h;
                      });
@@ -161,17 +164,19 @@ class Steps {
     std::string from = h_;
     if (!after) {
       from = expander_.temporary("m", type_, {batch_, hidden_});
-      assign(from,
-             [&](const Subscripts& at) { return rounded(mul(gate(at, kReset), load(h_, at))); });
+      assign(from, [&](const Subscripts& at) {
+        return rounded(mul(gate(at, Recurrent::Reset), load(h_, at)));
+      });
     }
     const std::string u = sum("u", from, both, hidden_, !after);
     advance(h_, [&](const Subscripts& at) {
       Expr candidate = load(u, at);
-      if (has_input(node_, kBias)) candidate = add(candidate, operand(kBias, {at[1]}));
+      if (has_input(node_, Recurrent::Bias))
+        candidate = add(candidate, operand(Recurrent::Bias, {at[1]}));
       if (after)
-        candidate =
-            add(operand(kX, {time(), at[0], at[1] + both}), mul(gate(at, kReset), candidate));
-      const Expr z = gate(at, kUpdate);
+        candidate = add(operand(Recurrent::X, {time(), at[0], at[1] + both}),
+                        mul(gate(at, Recurrent::Reset), candidate));
+      const Expr z = gate(at, Recurrent::Update);
       return add(mul(sub(number(1), z), by(1, candidate)), mul(z, load(h_, at)));
     });
     write_y();
@@ -180,16 +185,17 @@ class Steps {
   void lstm_step() {
     const std::string s = sum("s", h_, 0, 4 * hidden_);
     const auto gate = [&](const Subscripts& at, std::int64_t which) {
-      const Expr own = load(s, {at[0], at[1] + which * hidden_});
-      if (which == kNew || !has_input(node_, kPeepholes)) return own;
-      return add(own, mul(operand(kPeepholes, {at[1] + which * hidden_}), load(c_, at)));
+      Expr own = load(s, {at[0], at[1] + which * hidden_});
+      if (which == Recurrent::New || !has_input(node_, Recurrent::Peepholes)) return own;
+      return add(own, mul(operand(Recurrent::Peepholes, {at[1] + which * hidden_}), load(c_, at)));
     };
     advance(c_, [&](const Subscripts& at) {
-      return add(mul(by(0, gate(at, kForget)), load(c_, at)),
-                 mul(by(0, gate(at, kIn)), by(1, gate(at, kNew))));
+      return add(mul(by(0, gate(at, Recurrent::Forget)), load(c_, at)),
+                 mul(by(0, gate(at, Recurrent::In)), by(1, gate(at, Recurrent::New))));
     });
     advance(h_, [&](const Subscripts& at) {
-      return mul(by(0, gate(at, kOutOf)), activated(attributes_.activations.at(2), load(c_, at)));
+      return mul(by(0, gate(at, Recurrent::Out)),
+                 activated(attributes_.activations.at(2), load(c_, at)));
     });
     write_y();
   }
@@ -199,9 +205,9 @@ class Steps {
 
 Types infer_recurrence(const Graph& graph, const Node& node) {
   if (auto no = expect_inputs(node, 2, 7)) return *no;
-  if (auto no = expect_float(graph, node, kX)) return *no;
-  if (auto no = expect_rank_at_least(graph, node, kX, 3)) return *no;
-  if (auto no = expect_rank_at_least(graph, node, kWeight, 2)) return *no;
+  if (auto no = expect_float(graph, node, Recurrent::X)) return *no;
+  if (auto no = expect_rank_at_least(graph, node, Recurrent::X, 3)) return *no;
+  if (auto no = expect_rank_at_least(graph, node, Recurrent::Weight, 2)) return *no;
   const auto& attributes = std::get<RecurrenceAttributes>(node.attributes);
   const std::size_t functions = attributes.cell == Cell::Rnn   ? 1
                                 : attributes.cell == Cell::Gru ? 2
@@ -209,22 +215,22 @@ Types infer_recurrence(const Graph& graph, const Node& node) {
   if (attributes.activations.size() != functions)
     return Decline{"has " + std::to_string(attributes.activations.size()) +
                    " activations, expected " + std::to_string(functions)};
-  const TensorType& x = input_type(graph, node, kX);
+  const TensorType& x = input_type(graph, node, Recurrent::X);
   const std::int64_t steps = x.shape[0], batch = x.shape[1];
-  const std::int64_t hidden = input_type(graph, node, kWeight).shape[0];
+  const std::int64_t hidden = input_type(graph, node, Recurrent::Weight).shape[0];
   const std::int64_t columns = gates_of(attributes.cell) * hidden;
-  const std::pair<std::size_t, Dims> shapes[] = {{kX, {steps, batch, columns}},
-                                                 {kWeight, {hidden, columns}},
-                                                 {kH0, {batch, hidden}},
-                                                 {kC0, {batch, hidden}},
-                                                 {kLengths, {batch}},
-                                                 {kPeepholes, {3 * hidden}},
-                                                 {kBias, {hidden}}};
+  const std::pair<std::size_t, Dims> shapes[] = {{Recurrent::X, {steps, batch, columns}},
+                                                 {Recurrent::Weight, {hidden, columns}},
+                                                 {Recurrent::H0, {batch, hidden}},
+                                                 {Recurrent::C0, {batch, hidden}},
+                                                 {Recurrent::Lengths, {batch}},
+                                                 {Recurrent::Peepholes, {3 * hidden}},
+                                                 {Recurrent::Bias, {hidden}}};
   for (const auto& [input, shape] : shapes) {
     if (!has_input(node, input)) continue;
     if (auto no = expect_shape(graph, node, input, shape)) return *no;
     const DType type = input_type(graph, node, input).dtype;
-    const DType expected = input == kLengths ? DType::I64 : x.dtype;
+    const DType expected = input == Recurrent::Lengths ? DType::I64 : x.dtype;
     if (type != expected)
       return Decline{"input " + std::to_string(input) + " is " + std::string(to_string(type)) +
                      ", expected " + std::string(to_string(expected))};

@@ -6,8 +6,10 @@
 
 namespace polyte::graph {
 
-enum RecurrenceOperand : std::size_t { kX, kWeight, kH0, kC0, kLengths, kPeepholes, kBias };
-enum GruGate : std::int64_t { kUpdate, kReset, kCandidate };
-enum LstmGate : std::int64_t { kIn, kOutOf, kForget, kNew };  // peepholes: of the first three
+struct Recurrent {
+  enum Operand : std::size_t { X, Weight, H0, C0, Lengths, Peepholes, Bias };
+  enum GruGate : std::int64_t { Update, Reset, Candidate };
+  enum LstmGate : std::int64_t { In, Out, Forget, New };  // peepholes: of the first three
+};
 
 }  // namespace polyte::graph

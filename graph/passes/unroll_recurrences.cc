@@ -14,22 +14,23 @@ class Unroller {
       : graph_(graph),
         node_(std::move(node)),
         attributes_(std::get<RecurrenceAttributes>(node_.attributes)),
-        steps_(dims(node_.inputs[kX])[0]),
-        batch_(dims(node_.inputs[kX])[1]),
-        hidden_(dims(node_.inputs[kWeight])[0]) {}
+        steps_(dims(node_.inputs[Recurrent::X])[0]),
+        batch_(dims(node_.inputs[Recurrent::X])[1]),
+        hidden_(dims(node_.inputs[Recurrent::Weight])[0]) {}
 
   std::int64_t steps() const { return steps_; }
 
   // What stands for the outputs, in order.
   std::vector<ValueId> run() {
-    State state{initial(kH0), attributes_.cell == Cell::Lstm ? initial(kC0) : kNoValue};
+    State state{initial(Recurrent::H0),
+                attributes_.cell == Cell::Lstm ? initial(Recurrent::C0) : kNoValue};
     std::vector<ValueId> all(static_cast<std::size_t>(steps_));
     for (std::int64_t i = 0; i < steps_; ++i) {
       const std::int64_t t = attributes_.backwards ? steps_ - 1 - i : i;
-      const ValueId x = reshape(slice(node_.inputs[kX], 0, t, 1), {batch_, columns()});
+      const ValueId x = reshape(slice(node_.inputs[Recurrent::X], 0, t, 1), {batch_, columns()});
       State next = step(state, x);
       ValueId y = next.h;
-      if (operand(kLengths) != kNoValue) {
+      if (operand(Recurrent::Lengths) != kNoValue) {
         const ValueId active =
             emit(OpKind::Less, {}, {number(DType::I64, static_cast<double>(t)), lengths()});
         next.h = emit(OpKind::Where, {}, {active, next.h, state.h});
@@ -54,8 +55,8 @@ class Unroller {
   const std::int64_t steps_, batch_, hidden_;
 
   const Dims& dims(ValueId id) const { return graph_.value(id).type.shape; }
-  DType type() const { return graph_.value(node_.inputs[kX]).type.dtype; }
-  std::int64_t columns() const { return dims(node_.inputs[kX])[2]; }
+  DType type() const { return graph_.value(node_.inputs[Recurrent::X]).type.dtype; }
+  std::int64_t columns() const { return dims(node_.inputs[Recurrent::X])[2]; }
   ValueId operand(std::size_t which) const {
     return which < node_.inputs.size() ? node_.inputs[which] : kNoValue;
   }
@@ -85,9 +86,9 @@ class Unroller {
     return slice(x, dims(x).size() - 1, gate * hidden_, gates * hidden_);
   }
   ValueId weight(std::int64_t gate, std::int64_t gates) {
-    return part(node_.inputs[kWeight], gate, gates);
+    return part(node_.inputs[Recurrent::Weight], gate, gates);
   }
-  ValueId lengths() { return reshape(operand(kLengths), {batch_, 1}); }
+  ValueId lengths() { return reshape(operand(Recurrent::Lengths), {batch_, 1}); }
   ValueId initial(std::size_t which) {
     if (operand(which) != kNoValue) return operand(which);
     return emit(OpKind::Expand, ShapeAttributes{{batch_, hidden_}}, {number(type(), 0)});
@@ -107,7 +108,7 @@ class Unroller {
 
   State step(const State& before, ValueId x) {
     if (attributes_.cell == Cell::Rnn)
-      return {by(0, add(x, product(before.h, node_.inputs[kWeight]))), kNoValue};
+      return {by(0, add(x, product(before.h, node_.inputs[Recurrent::Weight]))), kNoValue};
     return attributes_.cell == Cell::Gru ? gru_step(before, x) : lstm_step(before, x);
   }
 
@@ -116,7 +117,7 @@ class Unroller {
     const ValueId z = part(gates, 0), r = part(gates, 1);
     const ValueId from = attributes_.reset_after ? before.h : mul(r, before.h);
     ValueId inner = product(from, weight(2, 1));
-    if (operand(kBias) != kNoValue) inner = add(inner, operand(kBias));
+    if (operand(Recurrent::Bias) != kNoValue) inner = add(inner, operand(Recurrent::Bias));
     if (attributes_.reset_after) inner = mul(r, inner);
     const ValueId candidate = by(1, add(part(x, 2), inner));
     const ValueId rest = emit(OpKind::Sub, {}, {number(type(), 1), z});
@@ -124,15 +125,16 @@ class Unroller {
   }
 
   State lstm_step(const State& before, ValueId x) {
-    const ValueId sums = add(x, product(before.h, node_.inputs[kWeight]));
+    const ValueId sums = add(x, product(before.h, node_.inputs[Recurrent::Weight]));
     const auto gate = [&](std::int64_t which, ValueId c) {
       const ValueId own = part(sums, which);
-      if (operand(kPeepholes) == kNoValue) return by(0, own);
-      return by(0, add(own, mul(slice(operand(kPeepholes), 0, which * hidden_, hidden_), c)));
+      if (operand(Recurrent::Peepholes) == kNoValue) return by(0, own);
+      return by(
+          0, add(own, mul(slice(operand(Recurrent::Peepholes), 0, which * hidden_, hidden_), c)));
     };
-    const ValueId in = gate(kIn, before.c), forget = gate(kForget, before.c);
-    const ValueId c = add(mul(forget, before.c), mul(in, by(1, part(sums, kNew))));
-    return {mul(gate(kOutOf, c), activation(2, c)), c};
+    const ValueId in = gate(Recurrent::In, before.c), forget = gate(Recurrent::Forget, before.c);
+    const ValueId c = add(mul(forget, before.c), mul(in, by(1, part(sums, Recurrent::New))));
+    return {mul(gate(Recurrent::Out, c), activation(2, c)), c};
   }
 };
 

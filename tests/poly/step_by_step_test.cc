@@ -1,6 +1,8 @@
 // Programs with ordered regions, step by step: products in a step have register tiles, loops of one
 // iteration are in nobody's way, and what costs more, or is no schedule, is not taken.
 #include "poly/step_by_step.h"
+#include <algorithm>
+
 #include "poly/state_price.h"
 #include "schedule/state/nest_plan.h"
 #include "tests/poly/checked_script.h"
