@@ -245,6 +245,9 @@ struct TopKAttributes {
   void print(AttributeText& text) const;
 };
 enum class Cell : std::uint8_t { Rnn, Gru, Lstm };
+constexpr std::int64_t gates_of(Cell cell) {
+  return cell == Cell::Rnn ? 1 : cell == Cell::Gru ? 3 : 4;
+}
 struct GateActivation {
   OpKind op = OpKind::Tanh;
   double alpha = 0, beta = 0;  // as in ActivationAttributes

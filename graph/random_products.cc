@@ -73,7 +73,7 @@ void RandomGenerator::add_recurrence(ValueId x) {
   std::int64_t steps = 1 + below(3);
   while (rows % steps != 0) --steps;
   const Cell cell = one_of<Cell>({Cell::Rnn, Cell::Gru, Cell::Lstm});
-  const std::int64_t gates = cell == Cell::Rnn ? 1 : cell == Cell::Gru ? 3 : 4;
+  const std::int64_t gates = gates_of(cell);
   if (columns % gates != 0) return;
   const std::int64_t batch = rows / steps, hidden = columns / gates;
   const auto maybe = [&](Dims dims, const std::vector<double>& choices) {

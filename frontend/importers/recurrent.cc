@@ -101,7 +101,7 @@ void Recurrence::read_sizes() {
   if (batch_first_) x_ = b_.transpose(x_, {1, 0, 2});
   const Dims x = c_.type(x_).shape, w = c_.type(c_.input(1)).shape;
   if (x.size() != 3 || w.size() != 3) throw Invalid{"X or W is not of rank 3"};
-  s_.gates = cell_ == Cell::Rnn ? 1 : cell_ == Cell::Gru ? 3 : 4;
+  s_.gates = graph::gates_of(cell_);
   s_ = {x[0], x[1], x[2], w[1] / s_.gates, s_.directions, s_.gates};
   if (c_.integer("hidden_size", s_.hidden) != s_.hidden)
     throw Invalid{"hidden_size is " + std::to_string(c_.integer("hidden_size", 0)) + ", W is for " +

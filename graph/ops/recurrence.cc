@@ -27,10 +27,6 @@ namespace {
 using ir::Affine;
 using ir::Expr;
 
-constexpr std::int64_t gates_of(Cell cell) {
-  return cell == Cell::Rnn ? 1 : cell == Cell::Gru ? 3 : 4;
-}
-
 class Steps {
  public:
   Steps(Expander& expander, const Node& node)

@@ -88,27 +88,17 @@ program rows(T, N)
 )",
           {{"T", 20}, {"N", 500}}, {{"T", 3}, {"N", 37}}, considered);
   CHECK(std::ranges::count(considered, "taken instead: step by step") == 0);
-  // In step 5 e reads at its point what d wrote, in the steps behind it what d writes later.
-  const auto shifted = schedule::bound_program(R"(
-program shifted(N)
-  in    x: f32[N]
-  inout d: f32[N + 16]
-  out   e: f32[8, N]
-  loop t in 3..8
-    D: d[t + i] = x[i] + 1      for i in 0..N
-    E: e[t, i] = d[2*t - 5 + i] for i in 0..N
-)",
-                                               {{"N", 70}});
+  const auto shifted = schedule::bound_program(schedule::kShifted, {{"N", 70}});
   const auto one_nest = [](const ir::Program&, int) {
     schedule::NestPlan plan;
     plan.tree = schedule::nest_path(
         {{"i"}},
-        schedule::nest_sequence({schedule::nest_statement("D"), schedule::nest_statement("E")}));
+        schedule::nest_sequence({schedule::nest_statement("d"), schedule::nest_statement("e")}));
     return std::vector{plan};
   };
   const auto script = script_by_steps(*shifted, *shifted, one_core(), one_nest);
   REQUIRE(script);
-  CHECK(has(schedule::print(*script), "nest t > i > { D; E }"));
+  CHECK(has(schedule::print(*script), "nest t > i > { d; e }"));
   CHECK(!schedule::replay(shifted, *script, one_core(), {schedule::ProofLevel::Directive, {}}));
   // Without nests there is nothing to join.
   CHECK(!script_by_steps(*shifted, *shifted, one_core(), [](const ir::Program&, int) {

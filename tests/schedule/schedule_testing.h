@@ -166,6 +166,18 @@ program blur(M, N)
   y[u, x]  = bx[u, x] + bx[u+1, x] + bx[u+2, x]  for u in 0..M, x in 0..N
 )";
 
+// In step 5 e reads at its point what d wrote, in the steps behind it what d writes later: the
+// middle step does not show that the two may not share a loop.
+inline constexpr const char* kShifted = R"(
+program shifted(N)
+  in    x: f32[N]
+  inout d: f32[N + 16]
+  out   e: f32[8, N]
+  loop t in 3..8
+    d[t + i] = x[i] + 1      for i in 0..N
+    e[t, i] = d[2*t - 5 + i] for i in 0..N
+)";
+
 inline constexpr const char* kJacobi = R"(
 program jacobi_2d(T, N)
   inout A: f64[N, N]

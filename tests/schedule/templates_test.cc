@@ -405,17 +405,7 @@ program lanes(N)
 }
 
 TEST_CASE("templates: the step in the middle is no witness for those whose order it breaks") {
-  // In step 5 e reads at its point what d wrote, in the steps behind it what d writes later.
-  const auto program = schedule::bound_program(R"(
-program shifted(N)
-  in    x: f32[N]
-  inout d: f32[N + 16]
-  out   e: f32[8, N]
-  loop t in 3..8
-    d[t + i] = x[i] + 1      for i in 0..N
-    e[t, i] = d[2*t - 5 + i] for i in 0..N
-)",
-                                               {{"N", 70}});
+  const auto program = schedule::bound_program(schedule::kShifted, {{"N", 70}});
   std::vector<std::string> notes;
   std::vector<schedule::RefusedScript> refused;
   const auto script = schedule::make_template(*program, schedule::wide_machine(),
