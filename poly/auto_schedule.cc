@@ -364,9 +364,7 @@ Result<schedule::Script> schedule_plain(const ir::Program& program, const Machin
                                   plan);
   };
   Result<schedule::Script> whole = as_a_whole();
-  if (options.affine_core_only || machine.gpu || free || !precomputing.empty() ||
-      !has_regions(planned))
-    return whole;
+  if (options.affine_core_only || machine.gpu || free || !has_regions(planned)) return whole;
   return cheaper_of(program, std::move(whole),
                     scheduled_by_steps(program, planned, machine, strategy, options.quota), machine,
                     strategy, options.considered);

@@ -306,9 +306,10 @@ std::string drawn_cells(Random& random) {
     const std::string column = "n + " + number((which % gates) * hidden);
     return "(g[b, " + column + "]" + (begins_with_x ? "" : " + x[t, b, " + column + "]") + ")";
   };
-  const std::string steps = number(random.between(1, 4)), sum = "h[b, k] * w[k, q]  for b in 0.." +
-                                                                b + ", q in 0.." + all +
-                                                                ", k in 0.." + n + "\n";
+  const std::string steps = number(random.between(1, 4)),
+                    weight = random.chance(70) ? "w[k, q]" : "(2 * w[k, q])",
+                    sum = "h[b, k] * " + weight + "  for b in 0.." + b + ", q in 0.." + all +
+                          ", k in 0.." + n + "\n";
   std::string text = "program cells()\n  in x: " + type + "[" + steps + ", " + b + ", " + all +
                      "]\n  in w: " + type + "[" + n + ", " + all + "]\n  inout h: " + type + "[" +
                      b + ", " + n + "]\n  inout c: " + type + "[" + b + ", " + n +
