@@ -11,6 +11,8 @@ namespace {
 
 constexpr double kFromMemory = 800;       // cycles from memory, with what waits before
 constexpr double kMostLines = 32;         // that are fetched at a time
+// Windows overlap, and rows begin within a line: two or three times is usual.
+constexpr double kMostTimes = 4;  // that a line is fetched, on average
 constexpr double kLineOfRowCycles = 0.2;  // a line that comes in one of several rows, for each more
 
 class TileRows {
@@ -36,14 +38,20 @@ class TileRows {
 
   double rows(const NestAccess& access) const { return access.runs(tile_.points).count; }
 
+  double lines_of_operand(const NestAccess& access) const {
+    return access.elements() * static_cast<double>(access.element_bytes) / machine_.l1.line_bytes;
+  }
+
   // Along which loop to prefetch, and how many iterations ahead: the innermost loop that comes to
-  // other rows, if it runs at least twice as long as the latency of memory takes.
+  // other rows, if it runs at least twice as long as the latency of memory takes. Nothing where
+  // tiles ask again and again for lines that are there: columns of an image that is near.
   std::optional<TileAhead> ahead(const NestAccess& access, double cycles) const {
     if (lines(access) > kMostLines) return std::nullopt;
     const std::size_t row = *row_of(access);
     TileAhead result{access.buffer};
     double turns = 1;
     for (const std::size_t loop : tile_.order) turns *= static_cast<double>(trips(loop));
+    if (lines(access) * turns > kMostTimes * lines_of_operand(access)) return std::nullopt;
     bool has_place = false;
     for (auto loop = tile_.order.rbegin(); loop != tile_.order.rend(); ++loop) {
       if (access.moves_with(*loop) && trips(*loop) > 1 && !has_place) {
@@ -144,8 +152,7 @@ double cycles_of_rows(const NestAccesses& nest, const TileLoops& tile, const Mac
   double cycles = 0;
   for (const NestAccess& access : nest.all)
     if (rows.is_in_rows(access))
-      cycles += (rows.rows(access) - 1) * kLineOfRowCycles * access.elements() *
-                static_cast<double>(access.element_bytes) / machine.l1.line_bytes;
+      cycles += (rows.rows(access) - 1) * kLineOfRowCycles * rows.lines_of_operand(access);
   return cycles;
 }
 

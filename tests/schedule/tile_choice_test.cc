@@ -326,6 +326,21 @@ TEST_CASE(
   CHECK(pool_of("128", "203, 203, 128", true).ahead.empty());  // rows of pages follow each other
 }
 
+TEST_CASE("tiles: what each tile of a column would fetch once more is not fetched ahead") {
+  const auto columns = choice_of(R"(
+program depthwise()
+  in  x: f32[300, 202, 20]
+  in  w: f32[300, 3, 3]
+  out y: f32[300, 100, 9]
+  y[c, i, j] = sum[r, s] x[c, 2*i + r, 2*j + s] * w[c, r, s]
+)",
+                                 1, {{"c", 300}, {"i", 100}, {"j", 9}, {"r", 3}, {"s", 3}},
+                                 schedule::narrow_machine());
+  CHECK(columns.row == "i");
+  CHECK(columns.lane.empty());
+  CHECK(columns.ahead.empty());
+}
+
 namespace {
 
 struct StreamCase {
