@@ -295,7 +295,9 @@ class TileChooser {
         if (i == place) order.insert(order.end(), steps.begin(), steps.end());
         order.push_back(inside[i]);
       }
-      order.insert(order.end(), around.single.begin(), around.single.end());
+      std::ranges::copy_if(around.single, std::back_inserter(order), [&](std::size_t loop) {
+        return loop != other;  // its only tile is within the blocks
+      });
       orders.push_back(std::move(order));
     }
     return orders;

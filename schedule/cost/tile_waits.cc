@@ -18,6 +18,7 @@ constexpr double kFarWalk = 64, kFarPages = 2048;
 // they are waited for.
 constexpr double kRunStart = 10, kStreams = 16;
 constexpr double kFewRows = 8;  // that share an element: behind more, what begins is not waited for
+constexpr std::int64_t kNearRuns = 1024;  // bytes between runs that the prefetcher passes over
 // A line that comes in one of several streams of its tensor, for each more.
 constexpr double kRowCycles = 0.2;
 constexpr double kBlockEnd = 4;   // of a tile: its loop ends, and begins anew
@@ -62,12 +63,13 @@ double TileWaits::run_starts(const TileCandidate& candidate, const TileLoops& ti
         (has_rows && !is_of_few_rows(access)))
       continue;
     std::vector<std::int64_t> points = tile.points;
-    if (access.runs(points).count <= kStreams)
+    const auto runs = [&] { return access.runs(points, has_rows ? kNearRuns : 0).count; };
+    if (runs() <= kStreams)
       if (const auto next = innermost(tile)) points[*next] = nest_.loops[*next].extent;
     // All of the few rows, a tile at a time.
     for (std::size_t l = 0; l < points.size() && has_rows; ++l)
       if (!access.moves_with(l)) points[l] = std::max<std::int64_t>(1, nest_.loops[l].extent);
-    starts += access.runs(points).count * boxes(points);
+    starts += runs() * boxes(points);
   }
   return in_rows + starts * kRunStart;
 }

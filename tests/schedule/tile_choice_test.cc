@@ -326,6 +326,21 @@ TEST_CASE(
   CHECK(pool_of("128", "203, 203, 128", true).ahead.empty());  // rows of pages follow each other
 }
 
+TEST_CASE("tiles: blocks of lanes around the only tile of the rows") {
+  const auto few = choice_of(R"(
+program few()
+  in  A: f32[8, 1024]
+  in  B: f32[1024, 4096]
+  out C: f32[8, 4096]
+  C[m, n] = sum[k] A[m, k] * B[k, n]
+)",
+                             1, {{"m", 8}, {"n", 4096}, {"k", 1024}}, schedule::narrow_machine());
+  std::string order;
+  for (const auto& loop : few.order) order += loop.name + " ";
+  CHECK(few.in_blocks == "n");
+  CHECK(order == "n.o.o k.o m.o n.o.i ");
+}
+
 TEST_CASE("tiles: what each tile of a column would fetch once more is not fetched ahead") {
   const auto columns = choice_of(R"(
 program depthwise()
