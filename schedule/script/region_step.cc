@@ -53,6 +53,23 @@ NestTree with_nests(const ir::Program& program, const ir::Region& region,
   return nest_path({{region.iterator}}, nest_sequence(std::move(body)));
 }
 
+// A copy of the whole tensor is one of each step where a step writes it.
+void copy_in_each_step(const ir::Program& program, const ir::Region& region, Directive& directive) {
+  auto* stage = std::get_if<Stage>(&directive.operation);
+  if (!stage || stage->at || stage->memory) return;
+  std::string reader = stage->reader;
+  bool is_written = false;
+  for (const std::size_t at : ir::statements_in(region.body)) {
+    const ir::Statement& s = program.statements[at];
+    if (reader.empty() && ir::reads(s, stage->tensor)) reader = s.name;
+    is_written =
+        is_written || std::ranges::any_of(s.writes, [&](const ir::Access& write) {
+          return write.buffer == stage->tensor;
+        });
+  }
+  if (is_written && !reader.empty()) stage->at = LoopName{reader, region.iterator};
+}
+
 }  // namespace
 
 const ir::Region* region_begun_by(const ir::Program& program, const ir::Statement& statement) {
@@ -111,7 +128,10 @@ void join_steps(const ir::Program& program, const ir::Region& region,
   directives.resize(begins.front());
   std::ranges::move(before, std::back_inserter(directives));
   directives.push_back({Nest{"", with_nests(program, region, nests)}, by});
-  std::ranges::move(behind, std::back_inserter(directives));
+  for (Directive& directive : behind) {
+    copy_in_each_step(program, region, directive);
+    directives.push_back(std::move(directive));
+  }
 }
 
 }  // namespace polyte::schedule

@@ -30,7 +30,7 @@ bool is_reference_order(std::span<const Directive> directives);
 // Directives from the first of `begins` on, at which those of the nests of a step begin (there is
 // one), become those of one nest of the region: what stands before each `nest`, the nest, what
 // stands behind each. `by`: of that nest. Statements without a nest are in their places, in
-// reference order.
+// reference order. Copies of what a step writes are made in each step.
 void join_steps(const ir::Program& program, const ir::Region& region,
                 std::span<const std::size_t> begins, Provenance by,
                 std::vector<Directive>& directives);
