@@ -9,6 +9,13 @@ constexpr double kDivision = 4;  // cycles of the divider
 constexpr double kCall = 12;     // issue slots of a lane
 constexpr int kScalarsACycle = 2;
 
+// One instruction: the sum and the product that is added to it.
+bool multiplies_and_adds(const ir::Statement& statement) {
+  if (statement.combiner != ir::Combiner::Sum || statement.values.size() != 1) return false;
+  const auto* product = std::get_if<ir::Binary>(&statement.values.front()->op);
+  return product && product->op == ir::BinaryOp::Mul;
+}
+
 }  // namespace
 
 Operations operations_of(const ir::Statement& statement) {
@@ -29,7 +36,10 @@ Operations operations_of(const ir::Statement& statement) {
       }
     });
   // The chain of a sum is its addition alone: what it adds does not depend on the sum so far.
-  if (statement.combiner != ir::Combiner::None) sum.slots += 1, sum.latency = kOperation;
+  if (statement.combiner != ir::Combiner::None) {
+    sum.slots += multiplies_and_adds(statement) ? 0 : 1;
+    sum.latency = kOperation;
+  }
   sum.latency = std::max(sum.latency, kOperation);
   return sum;
 }

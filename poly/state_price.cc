@@ -282,12 +282,13 @@ class Pricer {
       for (const Reference& reference : references_) bytes += footprint(reference, held - 1);
       if (bytes > kUsable * capacity) break;
     }
-    if (held > 0) --held;
+    const bool is_beyond = held > 0;  // the loop from which on footprints are counted
+    if (is_beyond) --held;
     double bytes = 0;
     for (const Reference& reference : references_) {
       if (reference.is_register) continue;
       double times = 1;
-      bool is_still = true;
+      bool is_still = !is_beyond || reference.strides[held] == 0;
       for (std::size_t l = held; l-- > 0;) {
         is_still = is_still && reference.strides[l] == 0;
         if (!is_still) times *= loops_[l].trips;

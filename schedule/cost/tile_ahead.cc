@@ -9,10 +9,10 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr double kFromMemory = 800;       // cycles from memory, with what waits before
-constexpr double kMostLines = 32;         // that are fetched at a time
+constexpr double kFromMemory = 800;  // cycles from memory, with what waits before
+constexpr double kMostLines = 32;    // that are fetched at a time
 // Windows overlap, and rows begin within a line: two or three times is usual.
-constexpr double kMostTimes = 4;  // that a line is fetched, on average
+constexpr double kMostTimes = 4;          // that a line is fetched, on average
 constexpr double kLineOfRowCycles = 0.2;  // a line that comes in one of several rows, for each more
 
 class TileRows {

@@ -62,10 +62,9 @@ void copy_in_each_step(const ir::Program& program, const ir::Region& region, Dir
   for (const std::size_t at : ir::statements_in(region.body)) {
     const ir::Statement& s = program.statements[at];
     if (reader.empty() && ir::reads(s, stage->tensor)) reader = s.name;
-    is_written =
-        is_written || std::ranges::any_of(s.writes, [&](const ir::Access& write) {
-          return write.buffer == stage->tensor;
-        });
+    is_written = is_written || std::ranges::any_of(s.writes, [&](const ir::Access& write) {
+                   return write.buffer == stage->tensor;
+                 });
   }
   if (is_written && !reader.empty()) stage->at = LoopName{reader, region.iterator};
 }

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "poly/state_price.h"
 #include "poly/whole_program.h"
 #include "tests/poly/checked_script.h"
 
@@ -70,7 +71,44 @@ std::map<std::string, double> predicted(const std::string& kernel, const std::st
   return cycles;
 }
 
+StatePrice price_of_nest(const ir::Values& sizes, const std::string& nest) {
+  const auto program = schedule::bound_program(R"(
+program again(T, M, N, K)
+  in    A: f32[M, K]
+  in    B: f32[K, N]
+  inout C: f32[M, N]
+  loop t in 0..T
+    P: C[m, n] += A[m, k] * B[k, n]   for m in 0..M, n in 0..N, k in 0..K
+)",
+                                               sizes);
+  const auto state =
+      schedule::replay(program, schedule::script_of(*program, nest), measured_machine(), {});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+  return poly::price_of(*state, measured_machine());
+}
+
 }  // namespace
+
+TEST_CASE("a product that is added to a sum is one instruction of the price") {
+  // Twelve vectors a step, which take longer than their operands' loads.
+  const double steps = 64, cycles = 12 / measured_machine().fma_per_cycle;
+  const StatePrice price =
+      price_of_nest({{"T", 1}, {"M", 4}, {"N", 48}, {"K", 64}},
+                    "nest t > k > [m] > <n> > P\nstage C at P:t in register\n");
+  CHECK(price.issue >= steps * cycles);
+  CHECK(price.issue < 1.5 * steps * cycles);
+}
+
+TEST_CASE("what a cache does not hold comes again with each step of a region") {
+  const std::string nest = "split P: n by 2*L\nnest t > m > k > n.o > <n.i> > P\n";
+  const ir::Values sizes = {{"T", 1}, {"M", 1}, {"N", 256}, {"K", 128}};  // B: 128 KiB
+  ir::Values often = sizes;
+  often["T"] = 10;
+  const StatePrice once = price_of_nest(sizes, nest), ten = price_of_nest(often, nest);
+  CHECK(once.beyond_l1 >= 128 * 1024);
+  CHECK(ten.beyond_l1 >= 9 * once.beyond_l1);
+  CHECK(ten.beyond_l2 < 2 * once.beyond_l2);
+}
 
 TEST_CASE("the price ranks measured orders of PolyBench") {
   const nlohmann::json measured = read_json("tests/poly/measured_candidates.json");

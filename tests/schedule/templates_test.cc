@@ -390,6 +390,25 @@ program steps(M, N)
     CHECK_MESSAGE(has(steps.text, part), part << " in\n" << steps.text);
 }
 
+TEST_CASE("templates: what a step writes is copied in each step") {
+  Machine machine = schedule::narrow_machine();
+  machine.cores = 1;
+  const auto program = schedule::bound_program(R"(
+program cell(T, B, H)
+  in    w: f32[H, H]
+  inout h: f32[B, H]
+  temp  s: f32[B, H]
+  loop t in 0..T
+    P: s[b, n] = sum[k] h[b, k] * w[k, n]
+    S: h[b, n] = max(min(s[b, n], 2), -2)
+)",
+                                               {{"T", 30}, {"B", 16}, {"H", 250}});
+  const auto script = schedule::make_template(*program, machine, {});
+  REQUIRE(script);
+  const std::string text = schedule::print(*script);
+  CHECK_MESSAGE(has(text, "stage P.update: h[b, k] at P.update:t layout (b, k) "), text);
+}
+
 TEST_CASE("templates: a step with lanes and without a tile is not in reference order") {
   const Written lanes = written(R"(
 program lanes(N)
