@@ -73,7 +73,6 @@ class NestStrategy {
     if (!tile_.lane.empty() && schedule::is_worth_threads(machine_, tile_.cycles))
       share_ = schedule::lanes_a_thread(tile_, extent(tile_.lane), machine_.lanes(dtype()),
                                         machine_.cores);
-    if (tile_.turned > 0 && tile_.row.empty()) return plan_shared_nest(shared_nest());
     order_outer_loops();
     schedule::NestPlan plan = plan_tiled_nest(tiled_nest(), number_);
     stages(plan.stages);

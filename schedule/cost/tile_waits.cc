@@ -15,8 +15,9 @@ constexpr double kPageWalk = 7;
 // hides it.
 constexpr double kFarWalk = 64, kFarPages = 2048;
 // Lines that follow each other are fetched ahead, in so many streams at once; where a run begins
-// they are waited for.
+// they are waited for. The steps of a few rows hide some of it, unless it comes from memory.
 constexpr double kRunStart = 10, kStreams = 16;
+constexpr double kRunStartOfRows = 5, kRunStartFromMemory = 40;
 constexpr double kFewRows = 8;  // that share an element: behind more, what begins is not waited for
 constexpr std::int64_t kNearRuns = 1024;  // bytes between runs that the prefetcher passes over
 // A line that comes in one of several streams of its tensor, for each more.
@@ -69,9 +70,11 @@ double TileWaits::run_starts(const TileCandidate& candidate, const TileLoops& ti
     // All of the few rows, a tile at a time.
     for (std::size_t l = 0; l < points.size() && has_rows; ++l)
       if (!access.moves_with(l)) points[l] = std::max<std::int64_t>(1, nest_.loops[l].extent);
-    starts += runs() * boxes(points);
+    const bool is_far = bytes >= static_cast<double>(machine_.l3.bytes);
+    const double wait = !has_rows ? kRunStart : is_far ? kRunStartFromMemory : kRunStartOfRows;
+    starts += runs() * boxes(points) * wait;
   }
-  return in_rows + starts * kRunStart;
+  return in_rows + starts;
 }
 
 bool TileWaits::is_of_few_rows(const NestAccess& access) const {
