@@ -179,6 +179,18 @@ std::int64_t StepCost::across(const NestAccess& access, const TileLoopNumbers& a
   return stride != 0 && at.packed.contains(access.buffer) ? 1 : stride;
 }
 
+// Of the loads of vectors along a line, the share that lies in two lines of the cache: of vectors of
+// V bytes that begin at multiples of g bytes, (V - g) of a line's.
+double StepCost::line_crossings(const NestAccess& access, const TileLoopNumbers& at) const {
+  if (at.packed.contains(access.buffer)) return 0;
+  const std::int64_t bytes = lanes() * access.element_bytes;
+  std::int64_t places = bytes;
+  for (std::size_t l = 0; l < nest_.loops.size(); ++l)
+    if (l != at.lane && extent(l) > 1)
+      places = std::gcd(places, access.strides[l] * access.element_bytes);
+  return static_cast<double>(bytes - places) / machine_.l1.line_bytes;
+}
+
 double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
   double loads = 0, singles = 0, crowded = 0, turned = 0;
   int turned_operands = 0;
@@ -201,7 +213,8 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
     } else if (stride == 0) {
       loads += times;  // an operand in memory: nothing to keep
     } else if (stride == 1) {
-      loads += times * shared(access, at, rows, vectors) * std::ceil(vectors);
+      loads += times * shared(access, at, rows, vectors) * std::ceil(vectors) *
+               (1 + line_crossings(access, at));
     } else if (stride <= kNearLanes) {
       singles += times * vectors * kNearVectorCycles * static_cast<double>(stride);
     } else {

@@ -53,6 +53,7 @@ class StepCost {
   std::int64_t extent(std::size_t loop) const;
   std::vector<Part> lane_parts(std::size_t lane, int vectors) const;
   std::int64_t across(const NestAccess& access, const TileLoopNumbers& at) const;
+  double line_crossings(const NestAccess& access, const TileLoopNumbers& at) const;
   struct Rows {
     int inner = 1, outer = 1;
   };

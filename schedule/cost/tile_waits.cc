@@ -15,13 +15,15 @@ constexpr double kPageWalk = 7;
 // hides it.
 constexpr double kFarWalk = 64, kFarPages = 2048;
 // Lines that follow each other are fetched ahead, in so many streams at once; where a run begins
-// they are waited for. The steps of a few rows hide some of it, unless it comes from memory.
+// they are waited for. The steps of a few rows that share it hide some, unless it is in memory.
 constexpr double kRunStart = 10, kStreams = 16;
 constexpr double kRunStartOfRows = 5, kRunStartFromMemory = 40;
 constexpr double kFewRows = 8;  // that share an element: behind more, what begins is not waited for
-constexpr std::int64_t kNearRuns = 1024;  // bytes between runs that the prefetcher passes over
+// Bytes between runs that the prefetcher passes over: of any operand, and of one that rows share.
+constexpr std::int64_t kSameRun = 128, kNearRuns = 1024;
 // A line that comes in one of several streams of its tensor, for each more.
 constexpr double kRowCycles = 0.2;
+constexpr double kFetchCycles = 0.5;  // of asking for a line ahead
 constexpr double kBlockEnd = 4;   // of a tile: its loop ends, and begins anew
 constexpr double kSumCycles = 1;  // a vector of sums is stored and loaded between two blocks
 
@@ -56,34 +58,47 @@ double TileWaits::run_starts(const TileCandidate& candidate, const TileLoops& ti
   if (main_.reductions.empty()) return definition_starts(candidate, tile);
   const bool has_rows = candidate.at.row != none;
   const double in_rows = has_rows ? cycles_of_rows(nest_, tile, machine_) : 0;
-  double starts = 0;
+  const std::vector<TileAhead> ahead = operands_ahead(nest_, tile, candidate.cycles, machine_);
+  double starts = 0, fetches = 0;
   for (const NestAccess& access : nest_.all) {
     const double bytes = access.bytes();
     if (!access.each_step || candidate.at.packed.contains(access.buffer) ||
         bytes < kUsableShare * static_cast<double>(machine_.l2.bytes) ||
         (has_rows && !is_of_few_rows(access)))
       continue;
+    if (std::ranges::find(ahead, access.buffer, &TileAhead::operand) != ahead.end()) {
+      const int line = machine_.l1.line_bytes;
+      fetches += access.footprint(tile.points, false, line) / line * boxes(tile.points);
+      continue;
+    }
+    const bool is_hidden = has_rows && points_an_element(access) > 1,
+               is_far = bytes >= static_cast<double>(machine_.l3.bytes);
     std::vector<std::int64_t> points = tile.points;
-    const auto runs = [&] { return access.runs(points, has_rows ? kNearRuns : 0).count; };
+    const auto runs = [&] { return access.runs(points, is_hidden ? kNearRuns : kSameRun).count; };
     if (runs() <= kStreams)
       if (const auto next = innermost(tile)) points[*next] = nest_.loops[*next].extent;
     // All of the few rows, a tile at a time.
     for (std::size_t l = 0; l < points.size() && has_rows; ++l)
       if (!access.moves_with(l)) points[l] = std::max<std::int64_t>(1, nest_.loops[l].extent);
-    const bool is_far = bytes >= static_cast<double>(machine_.l3.bytes);
-    const double wait = !has_rows ? kRunStart : is_far ? kRunStartFromMemory : kRunStartOfRows;
-    starts += runs() * boxes(points) * wait;
+    starts += runs() * boxes(points) *
+              (!is_hidden ? kRunStart : is_far ? kRunStartFromMemory : kRunStartOfRows);
   }
-  return in_rows + starts;
+  return in_rows + starts + fetches * kFetchCycles;
+}
+
+double TileWaits::points_an_element(const NestAccess& access) const {
+  double shared = 1;
+  for (std::size_t l = 0; l < nest_.loops.size(); ++l)
+    if (!access.moves_with(l))
+      shared *= static_cast<double>(std::max<std::int64_t>(1, nest_.loops[l].extent));
+  return shared;
 }
 
 bool TileWaits::is_of_few_rows(const NestAccess& access) const {
-  double points = 1, shared = 1;
-  for (std::size_t l = 0; l < nest_.loops.size(); ++l) {
-    const auto extent = static_cast<double>(std::max<std::int64_t>(1, nest_.loops[l].extent));
-    points *= extent;
-    if (!access.moves_with(l)) shared *= extent;
-  }
+  double points = 1;
+  for (const PricedLoop& loop : nest_.loops)
+    points *= static_cast<double>(std::max<std::int64_t>(1, loop.extent));
+  const double shared = points_an_element(access);
   return shared <= kFewRows && access.elements() * shared >= points;
 }
 

@@ -43,7 +43,8 @@ class TileWaits {
   const ir::Statement& main_;
   const Machine& machine_;
 
-  bool is_of_few_rows(const NestAccess& access) const;  // each element at one step of each
+  double points_an_element(const NestAccess& access) const;  // that share it
+  bool is_of_few_rows(const NestAccess& access) const;       // each element at one step of each
   std::optional<std::size_t> innermost(const TileLoops& tile) const;  // with several iterations
   double boxes(const std::vector<std::int64_t>& points) const;
   double definition_starts(const TileCandidate& candidate, const TileLoops& tile) const;
