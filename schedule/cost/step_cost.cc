@@ -179,8 +179,8 @@ std::int64_t StepCost::across(const NestAccess& access, const TileLoopNumbers& a
   return stride != 0 && at.packed.contains(access.buffer) ? 1 : stride;
 }
 
-// Of the loads of vectors along a line, the share that lies in two lines of the cache: of vectors of
-// V bytes that begin at multiples of g bytes, (V - g) of a line's.
+// Of the loads of vectors along a line, the share that lies in two lines of the cache: of vectors
+// of V bytes that begin at multiples of g bytes, (V - g) of a line's.
 double StepCost::line_crossings(const NestAccess& access, const TileLoopNumbers& at) const {
   if (at.packed.contains(access.buffer)) return 0;
   const std::int64_t bytes = lanes() * access.element_bytes;

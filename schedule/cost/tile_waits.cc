@@ -24,8 +24,8 @@ constexpr std::int64_t kSameRun = 128, kNearRuns = 1024;
 // A line that comes in one of several streams of its tensor, for each more.
 constexpr double kRowCycles = 0.2;
 constexpr double kFetchCycles = 0.5;  // of asking for a line ahead
-constexpr double kBlockEnd = 4;   // of a tile: its loop ends, and begins anew
-constexpr double kSumCycles = 1;  // a vector of sums is stored and loaded between two blocks
+constexpr double kBlockEnd = 4;       // of a tile: its loop ends, and begins anew
+constexpr double kSumCycles = 1;      // a vector of sums is stored and loaded between two blocks
 
 }  // namespace
 
@@ -73,15 +73,15 @@ double TileWaits::run_starts(const TileCandidate& candidate, const TileLoops& ti
     }
     const bool is_hidden = has_rows && points_an_element(access) > 1,
                is_far = bytes >= static_cast<double>(machine_.l3.bytes);
-    std::vector<std::int64_t> points = tile.points;
-    const auto runs = [&] { return access.runs(points, is_hidden ? kNearRuns : kSameRun).count; };
-    if (runs() <= kStreams)
-      if (const auto next = innermost(tile)) points[*next] = nest_.loops[*next].extent;
+    const std::int64_t gap = is_hidden ? kNearRuns : kSameRun;
+    std::vector<std::int64_t> points = walked(access, tile, gap);
     // All of the few rows, a tile at a time.
     for (std::size_t l = 0; l < points.size() && has_rows; ++l)
       if (!access.moves_with(l)) points[l] = std::max<std::int64_t>(1, nest_.loops[l].extent);
-    starts += runs() * boxes(points) *
-              (!is_hidden ? kRunStart : is_far ? kRunStartFromMemory : kRunStartOfRows);
+    starts += access.runs(points, gap).count * boxes(points) *
+              (!is_hidden ? kRunStart
+               : is_far   ? kRunStartFromMemory
+                          : kRunStartOfRows);
   }
   return in_rows + starts + fetches * kFetchCycles;
 }
@@ -102,10 +102,26 @@ bool TileWaits::is_of_few_rows(const NestAccess& access) const {
   return shared <= kFewRows && access.elements() * shared >= points;
 }
 
-std::optional<std::size_t> TileWaits::innermost(const TileLoops& tile) const {
-  for (const std::size_t loop : std::views::reverse(tile.order))
-    if (tile.points[loop] < nest_.loops[loop].extent) return loop;
-  return std::nullopt;
+// The innermost loop around goes on with each of few runs; those outside of it do as long as they
+// begin where it ends, pixels of all channels along a line.
+std::vector<std::int64_t> TileWaits::walked(const NestAccess& access, const TileLoops& tile,
+                                            std::int64_t gap) const {
+  std::vector<std::int64_t> points = tile.points;
+  double runs = access.runs(points, gap).count;
+  if (runs > kStreams) return points;
+  std::int64_t reach = -1;  // elements from an iteration to the next; none so far
+  for (const std::size_t loop : std::views::reverse(tile.order)) {
+    if (tile.points[loop] >= nest_.loops[loop].extent) continue;
+    const std::int64_t step = access.strides[loop] * tile.points[loop];
+    std::vector<std::int64_t> more = points;
+    more[loop] = nest_.loops[loop].extent;
+    const double count = access.runs(more, gap).count;
+    if (reach >= 0 && (step < reach || count > runs)) break;
+    points = std::move(more);
+    runs = count;
+    reach = step;
+  }
+  return points;
 }
 
 double TileWaits::result_starts(const TileLoops& tile) const {

@@ -2,7 +2,6 @@
 // is looked up, streams that begin, sums between two blocks of a reduction.
 #pragma once
 
-#include <optional>
 #include <utility>
 
 #include "ir/program.h"
@@ -45,7 +44,9 @@ class TileWaits {
 
   double points_an_element(const NestAccess& access) const;  // that share it
   bool is_of_few_rows(const NestAccess& access) const;       // each element at one step of each
-  std::optional<std::size_t> innermost(const TileLoops& tile) const;  // with several iterations
+  // The points of the tile and of the loops around it that read on where it has ended.
+  std::vector<std::int64_t> walked(const NestAccess& access, const TileLoops& tile,
+                                   std::int64_t gap) const;
   double boxes(const std::vector<std::int64_t>& points) const;
   double definition_starts(const TileCandidate& candidate, const TileLoops& tile) const;
 };

@@ -9,7 +9,6 @@
 #include <map>
 
 #include "schedule/cost/streams.h"
-#include "schedule/cost/tile_ahead.h"
 #include "schedule/cost/tile_candidates.h"
 #include "schedule/cost/traffic.h"
 #include "tests/schedule/chosen_tile.h"
@@ -340,25 +339,6 @@ program few()
   for (const auto& loop : few.order) order += loop.name + " ";
   CHECK(few.in_blocks == "n");
   CHECK(order == "n.o.o k.o m.o n.o.i ");
-}
-
-TEST_CASE("tiles: what each tile of a column would fetch once more is not fetched ahead") {
-  const auto program = schedule::bound_program(R"(
-program depthwise()
-  in  x: f32[300, 202, 20]
-  in  w: f32[300, 3, 3]
-  out y: f32[300, 100, 9]
-  y[c, i, j] = sum[r, s] x[c, 2*i + r, 2*j + s] * w[c, r, s]
-)",
-                                               {});
-  const ir::Statement* const init = &program->statements[0];
-  const auto nest = schedule::nest_accesses(
-      *program, program->statements[1], std::span(&init, 1),
-      {{"c", 300, false}, {"i", 100, false}, {"j", 9, false}, {"r", 3, true}, {"s", 3, true}});
-  // 27 lines a tile, which the other columns share.
-  CHECK(schedule::operands_ahead(nest, {{1, 13, 1, 3, 3}, {0, 2, 1}, {}, false}, 1e6,
-                                 schedule::narrow_machine())
-            .empty());
 }
 
 namespace {
