@@ -46,8 +46,9 @@ struct Attempt {
   bool is_hard;             // not worth trying where an attempt before it was not finished
   // Ordered regions run as they are written, isl orders what one iteration does.
   bool inside_regions = false;
-  // For Programs with triangles: in boxes there are none to keep, and where regions are one
-  // permutable band of all statements already, nothing is left to find.
+  // For Programs with triangles: in boxes there are none to keep, so that nothing is left to find
+  // where regions are one permutable band of all statements already, and all that they cost is
+  // lost where the first attempt was too much.
   bool is_for_triangles = false;
   // Terms of float sums in any order, which the contract has to allow: of Programs with a region
   // that runs downwards, where the first terms of a sum are the last to be known.
@@ -308,10 +309,13 @@ class Attempts {
       : program_(program), keep_order_(keep_order) {}
 
   InstanceOrders run() {
+    const bool is_of_boxes = has_regions() && !has_triangles();
     for (const Attempt& attempt : kAttempts) {
-      if (attempt.is_for_triangles && has_regions() && !has_triangles() && has_one_band()) continue;
+      const bool gave_up = !result_.given_up.empty();
+      if (attempt.is_for_triangles && is_of_boxes && (has_one_band() || gave_up)) continue;
       if (attempt.only_after_failure && !result_.found.empty()) continue;
-      if (attempt.is_hard && !result_.given_up.empty()) continue;
+      // Boxes leave constant distances, so that one component at a time is little work.
+      if (attempt.is_hard && gave_up && !(is_of_boxes && attempt.serialize)) continue;
       if (attempt.is_reassociated && (keep_order_ || float_reductions().empty())) continue;
       auto tree = try_one(attempt);
       if (!tree) {

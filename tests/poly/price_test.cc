@@ -90,7 +90,7 @@ program again(T, M, N, K)
 }  // namespace
 
 TEST_CASE("a product that is added to a sum is one instruction of the price") {
-  // Twelve vectors a step, which take longer than their operands' loads.
+  // Twelve vectors per step, which take longer than their operands' loads.
   const double steps = 64, cycles = 12 / measured_machine().fma_per_cycle;
   const StatePrice price =
       price_of_nest({{"T", 1}, {"M", 4}, {"N", 48}, {"K", 64}},

@@ -105,6 +105,27 @@ TEST_CASE(
   CHECK(has(to_string(orders.found[0].tree), "P<c- Sa0:i,j>"));
 }
 
+TEST_CASE("where one order of boxes is too much for isl, one component at a time is asked for") {
+  const auto program = schedule::bound_program(R"(
+program lstm(T, B, H)
+  in    x: f32[T, B, 4, H]
+  in    r: f32[H, 4, H]
+  inout h: f32[B, H]
+  inout c: f32[B, H]
+  temp  g: f32[B, 4, H]
+  loop t in 0..T
+    G: g[b, q, n] = sum[k] h[b, k] * r[k, q, n]
+    C: c[b, n] = (g[b, 2, n] + x[t, b, 2, n]) * c[b, n] + g[b, 0, n] * g[b, 3, n]
+    H: h[b, n] = (g[b, 1, n] + x[t, b, 1, n]) * c[b, n]
+)",
+                                               {{"T", 50}, {"B", 32}, {"H", 128}});
+  const InstanceOrders orders = instance_orders(*program);
+  REQUIRE(orders.given_up.size() == 1);
+  CHECK(orders.given_up[0].starts_with("fused: "));
+  REQUIRE(orders.found.size() == 1);
+  CHECK(orders.found[0].name == "serial components");
+}
+
 TEST_CASE("sizes are parameters again, small ones stay") {
   const auto program = schedule::bound_program(R"(program some(N, K)
   inout A: f64[N, K]
