@@ -7,9 +7,15 @@
 #include <string>
 
 #include "driver/compile/execution_check.h"
+#include "ir/program_text.h"
 #include "schedule/script/replay.h"
 
 namespace polyte::fuzz {
+
+inline std::shared_ptr<const ir::Program> bound_to(const std::string& text,
+                                                   const ir::Values& sizes) {
+  return std::make_shared<const ir::Program>(ir::bind(ir::parse_program(text, "drawn"), sizes));
+}
 
 inline void check_executed(const std::shared_ptr<const ir::Program>& program,
                            const schedule::Script& script, const Machine& machine,

@@ -6,7 +6,6 @@
 
 #include "driver/compile/describe_target.h"
 #include "driver/judge/fuzz/random.h"
-#include "ir/program_text.h"
 #include "poly/auto_schedule.h"
 #include "schedule/templates/templates.h"
 #include "tests/fuzz/executed.h"
@@ -79,21 +78,18 @@ TEST_CASE("products of any size are planned, in steps too, and right at small si
     Random random(53, run);
     const Drawn program = random.chance(70) ? drawn_products(random) : drawn_large_cells(random);
     CAPTURE(program.text);
-    const auto bound = [&](const ir::Values& sizes) {
-      return std::make_shared<const ir::Program>(
-          ir::bind(ir::parse_program(program.text, "drawn"), sizes));
-    };
     Machine machine = machines[random.between(0, 1)];
     machine.cores = random.between(1, 2);
     machine.l2.bytes = std::int64_t{1} << random.between(18, 21);
-    auto script = random.chance(50) ? poly::auto_schedule(*bound(program.large), machine, {})
-                                    : schedule::make_template(*bound(program.large), machine, {});
+    const auto large = bound_to(program.text, program.large);
+    auto script = random.chance(50) ? poly::auto_schedule(*large, machine, {})
+                                    : schedule::make_template(*large, machine, {});
     REQUIRE(static_cast<bool>(script));
     script->digest.clear();
     const std::string lines = schedule::print(*script);
     CAPTURE(lines);
     for (auto& [feature, times] : drawn) times += lines.find(feature) != std::string::npos ? 1 : 0;
-    check_executed(bound(program.small), *script, machine, run);
+    check_executed(bound_to(program.text, program.small), *script, machine, run);
   }
   for (const auto& [feature, times] : drawn) {
     CAPTURE(feature);

@@ -7,7 +7,6 @@
 
 #include "driver/compile/describe_target.h"
 #include "driver/judge/fuzz/judge.h"
-#include "ir/program_text.h"
 #include "poly/auto_schedule.h"
 #include "schedule/templates/templates.h"
 #include "support/join_words.h"
@@ -356,8 +355,7 @@ void check_drawn(std::string (*draw)(Random&), std::uint64_t seed, std::uint64_t
   std::map<std::string, int> drawn;
   for (std::uint64_t run = 0; run < runs; ++run) {
     Random random(seed, run);
-    const auto program =
-        std::make_shared<const ir::Program>(ir::bind(ir::parse_program(draw(random), "drawn"), {}));
+    const auto program = bound_to(draw(random), {});
     Machine machine = machines[random.between(0, 1)];
     machine.cores = random.between(1, 2);
     const auto script = random.chance(50) ? poly::auto_schedule(*program, machine, {})
@@ -393,20 +391,16 @@ TEST_CASE("what is planned for large sizes is right at small ones") {
                        drawn_sums,   drawn_rows, drawn_chains,   drawn_sweeps_in_place};
     const Drawn program = make.begin()[run % make.size()](random);
     CAPTURE(program.text);
-    const auto bound = [&](const ir::Values& sizes) {
-      return std::make_shared<const ir::Program>(
-          ir::bind(ir::parse_program(program.text, "drawn"), sizes));
-    };
     Machine machine = machines[random.between(0, 1)];
     machine.cores = random.between(1, 2);
-    auto script = poly::auto_schedule(*bound(program.large), machine, {});
+    auto script = poly::auto_schedule(*bound_to(program.text, program.large), machine, {});
     REQUIRE(static_cast<bool>(script));
     script->digest.clear();
     const std::string lines = schedule::print(*script);
     CAPTURE(lines);
     for (auto& [feature, times] : drawn) times += lines.find(feature) != std::string::npos ? 1 : 0;
     drawn["fused"] += program.text.starts_with("program sums") && fuses_sums(lines) ? 1 : 0;
-    const auto small = bound(program.small);
+    const auto small = bound_to(program.text, program.small);
     check_executed(small, *script, machine, run);
   }
   for (const auto& [feature, times] : drawn) {
@@ -427,7 +421,7 @@ TEST_CASE("what several statements do in each step of a region is right, by both
 }
 
 TEST_CASE("recurrent cells are right, by both schedulers, as a whole and step by step") {
-  check_drawn(drawn_cells, 47, test::takes_all() ? 600 : 20,
+  check_drawn(drawn_cells, 47, test::takes_all() ? 600 : 26,
               {"nest t > { ", "/poly for & \nnest t > { & stage g", "/poly for & t > { & L "});
 }
 
