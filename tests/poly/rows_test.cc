@@ -1,6 +1,7 @@
 // Sums of rows and what is made of them: one nest of passes with lanes along the row, whatever
 // isl fused.
 #include "poly/auto_schedule.h"
+#include "schedule/templates/templates.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::poly {
@@ -42,6 +43,30 @@ std::string script_of(const PolyOptions& options) {
 }
 
 }  // namespace
+
+TEST_CASE("few steps of each row are turned in squares, whose sums stay in registers") {
+  constexpr const char* kLastAxis = R"(
+program last(H, I, J)
+  in  s: f32[H, I, J]
+  out m: f32[H, I]
+  m[h, i] = max[j] s[h, i, j]
+)";
+  for (const std::int64_t images : {1, 31}) {
+    CAPTURE(images);
+    const auto program = schedule::bound_program(kLastAxis, {{"H", images}, {"I", 255}, {"J", 16}});
+    for (const bool by_poly : {true, false}) {
+      const auto script = by_poly
+                              ? auto_schedule(*program, schedule::narrow_machine(), {})
+                              : schedule::make_template(*program, schedule::narrow_machine(), {});
+      REQUIRE(static_cast<bool>(script));
+      const std::string text = schedule::checked_text(program, *script, schedule::narrow_machine());
+      CAPTURE(text);
+      CHECK(has(text, "j.o > [j.i] > "));
+      CHECK(has(text, "<i.i> > m.init; "));
+      CHECK(has(text, "stage m at m.update:"));
+    }
+  }
+}
 
 TEST_CASE("rows of a chain in passes, sums in several vectors") {
   const std::string script = script_of({});

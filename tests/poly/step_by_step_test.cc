@@ -47,6 +47,18 @@ TEST_CASE("a product in each step has a register tile, and the script says by wh
   CHECK(considered[considered.size() - 2].starts_with("step by step: "));
 }
 
+TEST_CASE("steps are taken where a factor of the weights is computed before, too") {
+  std::string scaled = kCell;
+  scaled.replace(scaled.find("w[k, n]"), 7, "(2 * w[k, n])");
+  std::vector<std::string> considered;
+  const std::string script = planned(scaled.c_str(), {{"T", 50}, {"B", 32}, {"H", 128}},
+                                     {{"T", 3}, {"B", 9}, {"H", 37}}, considered);
+  CAPTURE(script);
+  CHECK(has(script, "precompute "));
+  CHECK(has(script, "\nnest t > { "));
+  CHECK(std::ranges::count(considered, "taken instead: step by step") == 1);
+}
+
 TEST_CASE("a loop of one iteration goes outside, so that others have lanes") {
   const std::string script = planned_large(kCell, {{"T", 50}, {"B", 1}, {"H", 64}},
                                            {{"T", 4}, {"B", 1}, {"H", 37}}, one_core());

@@ -326,15 +326,20 @@ TEST_CASE(
   CHECK(pool_of("128", "203, 203, 128", true).ahead.empty());  // rows of pages follow each other
 }
 
+namespace {
+
+schedule::TileChoice product_of(const std::string& m, const std::string& n, const std::string& k) {
+  return choice_of("program product()\n  in  A: f32[" + m + ", " + k + "]\n  in  B: f32[" + k +
+                       ", " + n + "]\n  out C: f32[" + m + ", " + n +
+                       "]\n  C[m, n] = sum[k] A[m, k] * B[k, n]\n",
+                   1, {{"m", std::stoll(m)}, {"n", std::stoll(n)}, {"k", std::stoll(k)}},
+                   schedule::narrow_machine());
+}
+
+}  // namespace
+
 TEST_CASE("tiles: blocks of lanes around the only tile of the rows") {
-  const auto few = choice_of(R"(
-program few()
-  in  A: f32[8, 1024]
-  in  B: f32[1024, 4096]
-  out C: f32[8, 4096]
-  C[m, n] = sum[k] A[m, k] * B[k, n]
-)",
-                             1, {{"m", 8}, {"n", 4096}, {"k", 1024}}, schedule::narrow_machine());
+  const auto few = product_of("8", "4096", "1024");
   std::string order;
   for (const auto& loop : few.order) order += loop.name + " ";
   CHECK(few.in_blocks == "n");
@@ -455,14 +460,7 @@ program pool()
 }
 
 TEST_CASE("tiles: sixteen registers hold twelve sums, three vectors of lanes and a factor") {
-  const auto choice = choice_of(R"(
-program dense()
-  in  A: f32[60, 256]
-  in  B: f32[256, 120]
-  out C: f32[60, 120]
-  C[m, n] = sum[k] A[m, k] * B[k, n]
-)",
-                                1, {{"m", 60}, {"n", 120}, {"k", 256}}, schedule::narrow_machine());
+  const auto choice = product_of("60", "120", "256");
   CHECK(choice.tile.rows == 4);
   CHECK(choice.tile.vectors == 3);
   CHECK(choice.written_out.empty());

@@ -33,7 +33,7 @@ schedule::TileChoice batched(std::int64_t m, std::int64_t n, std::int64_t k) {
 }  // namespace
 
 TEST_CASE("a load that lies in two lines is two loads") {
-  // B's lines begin on lines of the cache, or anywhere: a tile of one vector loads most per step.
+  // B's lines begin on vectors, or anywhere; a tile of one row loads one of its vectors per sum.
   const auto cycles = [](std::int64_t columns) {
     const std::string n = std::to_string(columns);
     const auto program = schedule::bound_program(
@@ -50,7 +50,7 @@ TEST_CASE("a load that lies in two lines is two loads") {
   };
   CHECK(cycles(96) == cycles(104));
   CHECK(cycles(99) > 1.05 * cycles(96));
-  CHECK(cycles(100) < cycles(99));  // every fourth of them begins on a vector
+  CHECK(cycles(100) < cycles(99));  // every second of them begins on a vector
 }
 
 TEST_CASE("a few rows of each matrix stay in registers for all steps where its lines are short") {
