@@ -44,7 +44,7 @@ std::string script_of(const PolyOptions& options) {
 
 }  // namespace
 
-TEST_CASE("few steps of each row are turned in squares, whose sums stay in registers") {
+TEST_CASE("few steps of each row are transposed in squares, whose sums stay in registers") {
   constexpr const char* kLastAxis = R"(
 program last(H, I, J)
   in  s: f32[H, I, J]

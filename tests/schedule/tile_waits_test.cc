@@ -86,7 +86,7 @@ program depthwise()
   const auto nest = schedule::nest_accesses(
       *program, program->statements[1], std::span(&init, 1),
       {{"c", 300, false}, {"i", 100, false}, {"j", 9, false}, {"r", 3, true}, {"s", 3, true}});
-  // 27 lines a tile, which the other columns share.
+  // 27 lines per tile, which the other columns share.
   CHECK(schedule::operands_ahead(nest, {{1, 13, 1, 3, 3}, {0, 2, 1}, {}, false}, 1e6,
                                  schedule::narrow_machine())
             .empty());
